@@ -56,7 +56,7 @@ def require_sizes(x: Any, given: tuple, wanted: tuple, message: str) -> Any:
 
 
 def tensors(values: Tensor, function: str, argument: str) -> list:
-    """A list of tensors of one dtype from a list of convertible values.
+    """Converts a list of values to tensors of one dtype.
 
     Values that have no dtype of their own take that of the first that has one.
     """
@@ -76,7 +76,7 @@ def tensors(values: Tensor, function: str, argument: str) -> list:
 
 
 def integer(value: Any, function: str, argument: str) -> Size:
-    """An int from an int, a NumPy integer or a scalar tensor; TypeError otherwise.
+    """Converts an int, a NumPy integer or a scalar tensor to an int; TypeError otherwise.
 
     A symbolic size from a tensor of a graph whose value is not known.
     """
@@ -114,7 +114,7 @@ def content(value: TensorLike, function: str, argument: str) -> Any:
 
 
 def integers(value: object, function: str, argument: str) -> tuple[Size, ...]:
-    """A tuple of ints from an int, a vector of any kind, or a list that may hold tensors.
+    """Converts an int, a vector of any kind, or a list that may hold tensors to a tuple of ints.
 
     Symbolic sizes stand for what a graph does not know.
     """
@@ -140,7 +140,7 @@ def integers(value: object, function: str, argument: str) -> tuple[Size, ...]:
 def resolve_shape(
     value: object, size: Size, function: str, argument: str = "shape"
 ) -> tuple[Size, ...]:
-    """A shape of `size` elements in which one dimension may be -1, "whatever is left"."""
+    """Resolves a shape of `size` elements in which one dimension may be -1, "whatever is left"."""
     dims = integers(value, function, argument)
     if is_symbolic(dims):
         return _resolve_symbolic(dims, size, function, argument)

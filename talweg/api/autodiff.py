@@ -477,7 +477,9 @@ def _like(source: Any, result: object) -> Any:
 
 
 def _jacobian(graph: Any, y: Any, source: Any) -> Any:
-    """The derivative of every element of y by `source`, of shape y.shape + source.shape."""
+    """Computes the derivative of every element of y by `source`, of shape y.shape +
+    source.shape.
+    """
     if y is None:
         raise value_error("TW301", "hessians: None values not supported: ys do not depend on xs")
     sweep = _sweep(graph, [y], [source], [])

@@ -155,7 +155,9 @@ def trace(*args: object) -> None:
 
 @implement_hook("tensor_with_item")
 def tensor_with_item(x: Tensor, index: Any, value: Tensor) -> Any:
-    """`x` as it were after `x[index] = value`: value is broadcast to the shape of `x[index]`."""
+    """Returns `x` as it were after `x[index] = value`: value is broadcast to the shape of
+    `x[index]`.
+    """
     value = convert_to_tensor(value, x.dtype)
     if isinstance(index, int) or (is_tensor_like(index) and index.dtype in dtypes.INTEGER):
         index = convert_to_tensor(index)

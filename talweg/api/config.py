@@ -234,7 +234,7 @@ def set_memory_growth(device: object, enable: bool) -> None:
 
 @export("config.experimental.get_memory_growth")
 def get_memory_growth(device: object) -> bool:
-    """What `set_memory_growth` said of a GPU, False at first; ValueError for a CPU.
+    """Returns the setting of `set_memory_growth` for a GPU, False at first; ValueError for a CPU.
 
     >>> import talweg as tf
     >>> gpus = tf.config.list_physical_devices("GPU")
@@ -369,7 +369,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 @export("config.get_soft_device_placement")
 def get_soft_device_placement() -> bool:
-    """What `set_soft_device_placement` was told last; True at first."""
+    """Returns the setting of `set_soft_device_placement`; True at first."""
     return settings.soft_placement
 
 
@@ -385,7 +385,7 @@ def set_jit(enabled: bool | str) -> None:
 
 @export("config.optimizer.get_jit")
 def get_jit() -> str:
-    """What `set_jit` was told last: "" or "autoclustering"."""
+    """Returns the setting of `set_jit`: "" or "autoclustering"."""
     return settings.jit
 
 
@@ -441,7 +441,7 @@ def enable_tensor_float_32_execution(enabled: bool) -> None:
 
 @export("config.experimental.tensor_float_32_execution_enabled")
 def tensor_float_32_execution_enabled() -> bool:
-    """What `enable_tensor_float_32_execution` was told last; True at first."""
+    """Returns the setting of `enable_tensor_float_32_execution`; True at first."""
     return precision.tensor_float_32
 
 
@@ -453,7 +453,7 @@ def set_synchronous_execution(enable: bool) -> None:
 
 @export("config.experimental.get_synchronous_execution")
 def get_synchronous_execution() -> bool:
-    """What `set_synchronous_execution` was told last; True at first."""
+    """Returns the setting of `set_synchronous_execution`; True at first."""
     return settings.synchronous
 
 
@@ -469,5 +469,5 @@ def set_device_policy(device_policy: str | None) -> None:
 
 @export("config.experimental.get_device_policy")
 def get_device_policy() -> str:
-    """What `set_device_policy` was told last; "silent" at first."""
+    """Returns the setting of `set_device_policy`; "silent" at first."""
     return settings.policy

@@ -81,7 +81,7 @@ def cond(
 
 
 def check_pairs(pred_fn_pairs: object, default: object, exclusive: bool) -> list:
-    """The pairs that `case` got; TypeError or ValueError for what are no pairs."""
+    """Checks the pairs of `case`; TypeError or ValueError for others."""
     if isinstance(pred_fn_pairs, dict) and not exclusive:
         raise value_error(
             "TW207", "case: 'pred_fn_pairs' is a dict, whose order means nothing", "a list of pairs"
@@ -201,7 +201,7 @@ def switch_case(
 
 
 def _branches(branch_fns: object) -> list:
-    """The functions in the order of their numbers."""
+    """Sorts the functions by their numbers."""
     if isinstance(branch_fns, (list, tuple)) and branch_fns and all(map(callable, branch_fns)):
         return list(branch_fns)
     pairs = _pairs("switch_case", "branch_fns", branch_fns)

@@ -50,7 +50,7 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """The parts of a name such as ``/job:worker/task:1/device:GPU:0``."""
+        """Parses a name such as ``/job:worker/task:1/device:GPU:0``."""
         fields: dict[str, Any] = {}
         for part in filter(None, spec.split("/")):
             key, *rest = part.split(":")
@@ -147,7 +147,7 @@ def device_for(scopes: tuple, made: Operation) -> str:
 
 
 def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
-    """The whole name of a device, as threads note it: None for the first one, and for None."""
+    """Completes the name of a device, as threads note it: None for the first one, and for None."""
     if given is None:
         return None
     spec = DeviceSpec.from_string(outer or DEVICE).make_merged_spec(given)

@@ -191,7 +191,8 @@ def find_shared_name(name: str) -> str | None:
 
 
 def look_up(name: str) -> Any:
-    """The object of a public name, imported now if need be; a namespace; or AttributeError.
+    """Looks up the object of a public name, imported now if need be; a namespace; or
+    AttributeError.
 
     Names of compat.v1 that have no object of their own are those of v2 with the same meaning.
     """

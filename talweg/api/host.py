@@ -132,7 +132,7 @@ def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
 
 
 def _call(func: Callable[..., Any], arguments: list, wanted: list, several: bool) -> list:
-    """The results of the user's function as the tensors that these dtypes and specs ask for."""
+    """Calls the user's function; its results as the tensors that these dtypes and specs ask for."""
     try:
         results = func(*arguments)
         values = _results(results, several)

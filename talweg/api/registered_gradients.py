@@ -127,7 +127,7 @@ class RegisteredRule:
 
 @implement_hook("with_registered_gradient")
 def with_registered_gradient(graph: Graph, results: tuple[Any, ...], overrides: dict) -> Any:
-    """The results of an operation just made, under the derivative its type has for now."""
+    """Gives the results of an operation just made the derivative its type has for now."""
     single = type(results) is Symbol
     first = results if single else results[0]
     node = (

@@ -153,7 +153,7 @@ def wants_keras_two() -> bool:
 
 
 def keras_two_module(name: str, first: bool) -> Any:
-    """A module of Keras 2; `first`: as `tf.compat.v1.keras` has it."""
+    """Finds a module of Keras 2; `first`: as `tf.compat.v1.keras` has it."""
     root = KERAS_TWO_FIRST if first else KERAS_TWO
     try:
         return importlib.import_module(f"{root}.{name}" if name else root)
@@ -171,7 +171,8 @@ def keras_two_module(name: str, first: bool) -> Any:
 
 
 def keras_module(name: str = "", first: bool = False) -> Any:
-    """A module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras` itself.
+    """Finds a module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras`
+    itself.
 
     first: as `tf.compat.v1.keras` has it, which makes a difference for Keras 2.
     """

@@ -25,7 +25,7 @@ export("types.experimental.FunctionType")(FunctionType)
 
 @export("types.experimental.Callable")
 class Callable(metaclass=abc.ABCMeta):
-    """What `tf.function` makes, and its traces: it has a `function_type` and can be called.
+    """Base of functions made by `tf.function` and their traces: a `function_type`, and calls.
 
     >>> import talweg as tf
     >>> isinstance(tf.function(lambda x: x), tf.types.experimental.Callable)

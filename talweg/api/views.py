@@ -74,7 +74,7 @@ def of_variable(variable: Variable) -> str:
 
 
 def of_array(title: str, array: np.generic | np.ndarray) -> str:
-    """An array under a title: facts, pictures or text, a histogram."""
+    """Draws an array under a title: facts, pictures or text, a histogram."""
     dtype: DType = of_numpy(array.dtype)
     head = f"<b>{title}</b> shape {tuple(np.shape(array))}, {dtype.name}"
     if dtype.name in ("resource", "variant"):
@@ -156,7 +156,7 @@ def picture(image: np.ndarray) -> str:
 
 
 def histogram(array: np.ndarray) -> str:
-    """The distribution of numbers as SVG."""
+    """Draws the distribution of numbers as SVG."""
     wide = array.astype(np.float64).reshape(-1)
     good = wide[np.isfinite(wide)]
     if not good.size:

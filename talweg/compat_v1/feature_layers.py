@@ -40,7 +40,7 @@ class _Variables:
 
 
 def _columns(feature_columns: Any, allowed: tuple, features: dict[Any, Any]) -> list:
-    """The columns in the order of their names; ValueError for what is none, or there twice."""
+    """Sorts the columns by their names; ValueError for other objects, or names there twice."""
     if not isinstance(features, dict):
         raise value_error("TW104", f"features is {type(features).__name__}", "a dictionary")
     single = isinstance(feature_columns, FeatureColumn)

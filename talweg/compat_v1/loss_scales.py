@@ -144,7 +144,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list:
-        """(gradient, variable) pairs, of the loss itself."""
+        """Computes (gradient, variable) pairs, of the loss itself."""
         scale = self._loss_scale()
         scaled = (
             (lambda: loss() * look_up("cast")(scale, loss().dtype))

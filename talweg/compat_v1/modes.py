@@ -141,7 +141,7 @@ def disable_control_flow_v2() -> None:
 
 @export("compat.v1.control_flow_v2_enabled")
 def control_flow_v2_enabled() -> bool:
-    """What `enable_control_flow_v2` or its opposite said last.
+    """Returns the setting of `enable_control_flow_v2` and its opposite.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.control_flow_v2_enabled()

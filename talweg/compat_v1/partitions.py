@@ -122,7 +122,9 @@ CONVERTERS.append((PartitionedVariable, _as_tensor))
 
 
 def partitions_of(partitioner: Any, name: str, shape: TensorShape, dtype: DType) -> list[int]:
-    """In how many parts each axis is divided; ValueError unless a partitioner gives such a list."""
+    """Returns the number of parts of each axis; ValueError unless a partitioner gives such a
+    list.
+    """
     if not callable(partitioner):
         raise value_error(
             "TW104", f"variable '{name}': partitioner is {partitioner!r}", "a function"
@@ -158,7 +160,8 @@ def partitions_of(partitioner: Any, name: str, shape: TensorShape, dtype: DType)
 def make_parts(
     name: str, shape: ShapeLike, dtype: Any, partitions: list[int], initializer: Any, get: Callable
 ) -> PartitionedVariable:
-    """The variable of these parts, each of which `get(name, shape, initializer)` makes or finds.
+    """Makes the variable of these parts, each of which `get(name, shape, initializer)` makes or
+    finds.
 
     An initializer that is a function is called for each part; of a value each has its own part.
     """

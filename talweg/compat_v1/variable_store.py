@@ -39,7 +39,7 @@ LOCAL_VARIABLES, REGULARIZATION_LOSSES = "local_variables", "regularization_loss
 
 
 class ReuseMode(enum.Enum):
-    """What `reuse` may be besides True, False and None."""
+    """Names the values of `reuse` besides True, False and None."""
 
     AUTO_REUSE = 1
 
@@ -172,7 +172,7 @@ class VariableStore:
         partitioner: Callable[..., Any] | None,
         options: dict,
     ) -> PartitionedVariable:
-        """The variable in parts of this name, made or found."""
+        """Finds or makes the variable in parts of this name."""
         if initializer is not None and not callable(initializer):
             initializer = convert_to_tensor(initializer)
             dtype, shape = initializer.dtype, as_shape(initializer.dims)
@@ -191,7 +191,7 @@ class VariableStore:
 def _check_shared(
     variable: object, name: str, shape: ShapeLike, dtype: DTypeLike, reuse: Any
 ) -> Any:
-    """The variable that is there; ValueError if it may not be shared, or is another kind."""
+    """Returns the existing variable; ValueError if it may not be shared, or is another kind."""
     if reuse is False or reuse is None:
         raise value_error(
             "TW401",
@@ -219,7 +219,9 @@ def _where(variable: Any) -> str:
 
 
 def first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[Any, Any]:
-    """What `tf.Variable` takes as its first value and dtype; ValueError if that cannot be told."""
+    """Converts an initializer to a first value and dtype for `tf.Variable`; ValueError if that
+    cannot be told.
+    """
     if initializer is None:
         initializer = default_initializer(name, dtype)
     elif not callable(initializer):
@@ -441,7 +443,7 @@ class VariableScope:
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
     ) -> Any:
-        """The variable `name` of this scope, made if it may be; see `tf.get_variable`."""
+        """Finds the variable `name` of this scope, or makes it if it may; see `tf.get_variable`."""
         _check_dtype(name, dtype, initializer)
         getter = self.custom_getter if custom_getter is None else custom_getter
         options = {

@@ -86,7 +86,7 @@ def _shift_zeros(register: object, count: int) -> Any:
 
 
 def _of_chunk(data: np.ndarray) -> int:
-    """The register after `data` (bytes), started from 0."""
+    """Computes the register after `data` (bytes), started from 0."""
     lanes = 1
     while lanes * STEPS * 2 < data.size:
         lanes *= 2
@@ -105,7 +105,7 @@ def _of_chunk(data: np.ndarray) -> int:
 
 
 def crc32c(data: Any, value: int = 0) -> int:
-    """The checksum of bytes; `value` is that of the bytes before them.
+    """Computes the checksum of bytes; `value` is that of the bytes before them.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'

@@ -51,7 +51,7 @@ def _unpack_integers(data: bytes) -> list[int]:
 
 
 def feature(data: bytes) -> tuple[int, Any]:
-    """The kind of a feature, 0 for none, and its values."""
+    """Parses a feature: its kind, 0 for none, and its values."""
     kind, values = 0, b""
     for number, wire, content in read_raw_fields(data, not_an_example):
         if number in (BYTES, FLOATS, INTEGERS) and wire == LENGTH:
@@ -75,7 +75,7 @@ def feature(data: bytes) -> tuple[int, Any]:
 
 
 def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The names and values of a dictionary."""
+    """Parses the names and values of a dictionary."""
     for number, wire, content in read_raw_fields(data, not_an_example):
         if number != 1 or wire != LENGTH:
             continue

@@ -80,7 +80,7 @@ def write_file(path: str, parts: Iterable[Any], durable: bool = True) -> None:
 
 @contextlib.contextmanager
 def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
-    """A file to be written, which gets its name `path` at the end, if nothing was raised.
+    """Opens a file to be written, which gets its name `path` at the end, if nothing was raised.
 
     durable: whether its bytes and its name are on the disk before this returns, as far as the
     system can promise it.  Errors of the system are TensorFlow's: ResourceExhaustedError with the
@@ -184,7 +184,8 @@ def _lock(path: str) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def partial_folder(path: str) -> Iterator[str]:
-    """A new folder to be filled, which gets its name `path` at the end, if nothing was raised.
+    """Makes a new folder to be filled, which gets its name `path` at the end, if nothing was
+    raised.
 
     What a folder of that name holds besides stays (hard links where the system has them).  The two
     change places in one step where the system can do that (Linux, macOS); elsewhere a process that

@@ -64,7 +64,7 @@ def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
 
 
 def _expand_parts(parts: list, rank: int) -> list:
-    """Masks as one array for each of their axes, and `...` as slices."""
+    """Expands masks to one array for each of their axes, and `...` to slices."""
     parts_out: list[Any] = []
     for part in parts:
         if isinstance(part, Tensor) and part.dtype.is_bool:

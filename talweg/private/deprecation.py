@@ -37,7 +37,7 @@ def _when(date: str | None) -> str:
 
 
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable:
-    """A decorator: calling the function, or making an object of the class, warns."""
+    """Makes a decorator: calling the function, or making an object of the class, warns."""
 
     def decorate(function: Any) -> Any:
         if isinstance(function, type):
@@ -96,7 +96,9 @@ def deprecated_alias(
 def deprecated_args(
     date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
 ) -> Callable:
-    """A decorator: giving one of these arguments warns, unless it has the value of a tuple."""
+    """Makes a decorator: giving one of these arguments warns, unless it has the value of a
+    tuple.
+    """
     fine = {x[0]: x[1:] for x in deprecated_arg_names_or_tuples if isinstance(x, tuple)}
     names = [x if isinstance(x, str) else x[0] for x in deprecated_arg_names_or_tuples]
     once = kwargs.get("warn_once", True)
@@ -132,7 +134,7 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
 ) -> Callable:
-    """A decorator: giving an argument one of these values warns."""
+    """Makes a decorator: giving an argument one of these values warns."""
 
     def decorate(function: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -86,7 +86,7 @@ def _canonical_name(symbol: Any) -> tuple[str, bool] | None:
 def get_canonical_name_for_symbol(
     symbol: Any, api_name: str = TENSORFLOW, add_prefix_to_v1_names: bool = False
 ) -> str | None:
-    """The first of the public names of a function or class; None if it has none."""
+    """Returns the first of the public names of a function or class; None if it has none."""
     try:
         known = vars(symbol).get("_talweg_api_names", {}).get(api_name)
     except TypeError:

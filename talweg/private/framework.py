@@ -125,7 +125,7 @@ def parameterized_truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Normal numbers between two bounds, each batch with parameters of its own."""
+    """Draws normal numbers between two bounds, each batch with parameters of its own."""
     first, second = look_up("compat.v1.random.get_seed")(seed)
     return look_up("raw_ops.ParameterizedTruncatedNormal")(
         shape=shape,
@@ -141,7 +141,7 @@ def parameterized_truncated_normal(
 def add_operators(
     operators: Any, operator_name: str | None = None, addition_tiers: Any = None
 ) -> list:
-    """A list of one linear operator, the sum of several: diagonal if all are, else a matrix."""
+    """Adds linear operators to a list of one: diagonal if all are, else a matrix."""
     first, *rest = list(operators)
     if not rest:
         return [first]

@@ -48,7 +48,9 @@ def getfullargspec(obj: object) -> inspect.FullArgSpec:
 
 
 def _arguments_of_signature(source: inspect.Signature) -> inspect.FullArgSpec:
-    """A signature as the tuple that came before it; that of a bound method lacks its object."""
+    """Converts a signature to the tuple that came before it; that of a bound method lacks its
+    object.
+    """
     kinds: dict[Any, list[inspect.Parameter]] = {}
     for parameter in source.parameters.values():
         kinds.setdefault(parameter.kind, []).append(parameter)

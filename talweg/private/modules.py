@@ -199,7 +199,7 @@ def be_recognised() -> None:
 
 @implement_hook("private_module")
 def module(name: str) -> ModuleType:
-    """The module ``tensorflow.<name>``."""
+    """Makes the module ``tensorflow.<name>``."""
     if name in MESSAGES:
         try:
             return importlib.import_module(MESSAGES[name])

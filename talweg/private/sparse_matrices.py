@@ -115,7 +115,9 @@ def matmul(
     adjoint_b: bool = False,
     name: str | None = None,
 ) -> Any:
-    """a [..., m, k] times b [..., k, n]; a CSRSparseMatrix if both are, else a dense tensor."""
+    """Multiplies a [..., m, k] by b [..., k, n]; a CSRSparseMatrix if both are, else a dense
+    tensor.
+    """
     a, b = [x if isinstance(x, SparseMatrix) else tensor(x) for x in (a, b)]
     a, b = _orient(a, transpose_a, adjoint_a), _orient(b, transpose_b, adjoint_b)
     if isinstance(a, CSRSparseMatrix) and isinstance(b, CSRSparseMatrix):

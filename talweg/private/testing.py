@@ -51,7 +51,7 @@ def run_in_graph_and_eager_modes(
     use_gpu: bool = True,
     assert_no_eager_garbage: bool = False,
 ) -> Any:
-    """A decorator: the test runs in a graph with a session, then eagerly."""
+    """Makes a decorator: the test runs in a graph with a session, then eagerly."""
 
     def decorate(method: Callable[..., Any]) -> Any:
         @functools.wraps(method)

@@ -15,7 +15,9 @@ class Timeline:
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
     ) -> str:
-        """The run as JSON for chrome://tracing: an event for each operation, in microseconds."""
+        """Writes the run as JSON for chrome://tracing: an event for each operation, in
+        microseconds.
+        """
         events: list[dict[str, Any]] = []
         for process, device in enumerate(self._step_stats.dev_stats):
             events.append(

@@ -28,7 +28,7 @@ def call_module(
     disabled_checks: Any = (),
     use_shardy_partitioner: bool = False,
 ) -> Any:
-    """The results of a module of StableHLO for tensors: a list."""
+    """Runs a module of StableHLO for tensors; a list of results."""
     operands = [tensor(x) for x in args]
     attributes = {
         "version": version,

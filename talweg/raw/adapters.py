@@ -1,5 +1,5 @@
-"""What `table.py` calls `own.*`: operations that no public function does as it stands.
-Gradients are in `gradients.py`.
+"""Operations that no public function does as it stands; `table.txt` calls them `own.*`.  Gradients
+are in `gradients.py`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class ArrayCell:
         self.values[index] = value
 
     def read(self, index: int) -> Any:
-        """An element; zeros for what was not written, where the shape is known."""
+        """Reads an element; zeros for one that was not written, where the shape is known."""
         if not 0 <= index < len(self.values):
             text = f"Tried to read from index {index} but array size is: {len(self.values)}"
             raise invalid("TW206", text)

@@ -173,7 +173,7 @@ def sample_fixed_candidates(
     seed: int,
     seed2: int,
 ) -> tuple:
-    """Classes sampled by the weights that are given."""
+    """Samples classes by the weights that are given."""
     with seed_graph(seed, seed2) as own:
         function = look_up("random.fixed_unigram_candidate_sampler")
         sampled = function(

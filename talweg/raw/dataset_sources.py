@@ -158,7 +158,7 @@ def csv(
     record_defaults: list,
     exclude_cols: object = None,
 ) -> Any:
-    """The rows of CSV files."""
+    """Reads the rows of CSV files."""
     columns = integers_of(select_cols)
     defaults = [x.dtype if not x.dims or not x.dims[0] else x[0] for x in record_defaults]
     make = look_up("data.experimental.CsvDataset")

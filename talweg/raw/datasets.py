@@ -245,7 +245,7 @@ def group_by_window(
     reduce_func: Callable[..., Any],
     window_size_func: Callable[..., Any],
 ) -> Any:
-    """A dataset for each group of elements with one key."""
+    """Groups the elements with one key into a dataset each."""
 
     def reduce(key: object, window: tuple[Any, ...]) -> Any:
         dataset = reduce_func(key, variant_of(window), *reduce_func_other_arguments)

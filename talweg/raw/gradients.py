@@ -186,7 +186,7 @@ def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
 
 
 def _fold_ends(g: Tensor, axis: int, size: int, before: int, after: int, once: int) -> Any:
-    """The ends of an axis, of which the edge is not repeated if `once`, added to its middle."""
+    """Folds the ends of an axis, of which the edge is not repeated if `once`, into its middle."""
 
     def part(begin: int, count: int) -> Any:
         begins, counts = [0] * g.ndim, list(g.dims)
@@ -218,7 +218,9 @@ def strided_slice_grad(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> Any:
-    """The pullback of `tf.strided_slice`, which is linear: dy in its places, zeros elsewhere."""
+    """Computes the pullback of `tf.strided_slice`, which is linear: dy in its places, zeros
+    elsewhere.
+    """
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     g = tensor(dy)
 
@@ -245,7 +247,7 @@ def batch_norm_grad(
     data_format: str,
     training: bool,
 ) -> tuple:
-    """The pullback of batch normalisation to x, scale and offset; two zeros of no meaning.
+    """Computes the pullback of batch normalisation to x, scale and offset; two zeros of no meaning.
 
     In training the moments are those of x; else they are given.
     """

@@ -306,7 +306,9 @@ def non_max_suppression_v5(
     soft_nms_sigma: Any,
     pad_to_max_output_size: bool,
 ) -> tuple:
-    """(the boxes that remain, their scores, how many); scores of overlapping boxes shrink."""
+    """Selects (the boxes that remain, their scores, their number); scores of overlapping boxes
+    shrink.
+    """
     function = look_up("image.non_max_suppression_with_scores")
     chosen, left = function(
         boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
@@ -329,7 +331,7 @@ def sample_box(
     max_attempts: int,
     use_image_if_no_bounding_boxes: bool,
 ) -> tuple:
-    """A random box that covers enough of one of the given ones."""
+    """Draws a random box that covers enough of one of the given ones."""
     function = look_up("image.sample_distorted_bounding_box")
     return function(
         image_size,
@@ -410,7 +412,7 @@ def resize_and_convolve(
 def fractional_pool_grad(
     value: Tensor, g: Tensor, rows: Any, columns: Any, overlapping: bool, mean: bool
 ) -> Any:
-    """The gradient of fractional pooling, whose windows begin at the given borders."""
+    """Computes the gradient of fractional pooling, whose windows begin at the given borders."""
 
     def pool(x: Tensor) -> Any:
         parts = []
@@ -467,7 +469,7 @@ def max_pool_grad_with_argmax(
     padding: str,
     include_batch_in_index: bool,
 ) -> Any:
-    """The gradients at the places from which the largest elements came, summed."""
+    """Sums the gradients at the places from which the largest elements came."""
     batch, inner = input.dims[0], int(np.prod(input.dims[1:]))
     g, places = reshape(grad, [batch, -1]), cast(reshape(argmax, [batch, -1]), int32)
     if not include_batch_in_index:

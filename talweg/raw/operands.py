@@ -30,7 +30,7 @@ OBJECTS = (resource, variant)
 
 
 def convert(operation: OpSignature, values: dict) -> dict:
-    """The arguments, inputs as tensors of the dtypes that the signature says.
+    """Converts the arguments, inputs to tensors of the dtypes that the signature says.
 
     Inputs that share an attribute have the dtype of the first of them that is a tensor.
     """
@@ -97,7 +97,7 @@ def _convert(value: object, dtype: DType | None, hint: DType | None) -> Any:
 
 
 def attributes_of(operation: OpSignature, values: dict) -> dict | None:
-    """All attributes, those that follow from the inputs too; None if one does not."""
+    """Infers all attributes, those that follow from the inputs too; None if one does not."""
     attributes = {
         name: values.get(operation.renamed.get(name, name), default)
         for name, (_, default) in operation.attributes.items()

@@ -111,14 +111,16 @@ class RawOp:
         return outputs[0].dtype is resource or outputs[0].reference
 
     def signature(self) -> inspect.Signature:
-        """What `inspect.signature` says."""
+        """The signature for `inspect.signature`."""
         only = inspect.Parameter.KEYWORD_ONLY
         given = [inspect.Parameter(name, only) for name in self.required]
         rest = {**self.defaults, "name": None}.items()
         return inspect.Signature(given + [inspect.Parameter(n, only, default=v) for n, v in rest])
 
     def bind(self, args: tuple, kwargs: dict) -> dict[str, Any]:
-        """The values of all arguments; TypeError for positional, unknown or missing ones."""
+        """Binds all arguments to their values; TypeError for positional, unknown or missing
+        ones.
+        """
         if args:
             raise type_error(
                 "TW104",
@@ -210,7 +212,9 @@ def _operation(row: RawOp) -> Callable[..., Any]:
 
 
 def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """The results in a graph; what needs values, or acts on the world, happens when it runs."""
+    """Computes the results in a graph; operations with effects, or that need values, wait for the
+    run.
+    """
     if state.in_graph is None or context.base is None:
         return (
             call(*args, **kwargs) if state.in_graph is None else state.in_graph(call, args, kwargs)

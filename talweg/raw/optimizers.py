@@ -246,7 +246,9 @@ def new_values(op: str, inputs: list, attributes: dict) -> tuple[Any, list]:
 
 
 def step(op: str, **arguments: object) -> Any:
-    """A step of an optimizer; the variable for those of the first generation, else nothing."""
+    """Makes a step of an optimizer; the variable for those of the first generation, else
+    nothing.
+    """
     signature = operations.find(op)
     parts: list[Any] = list(signature.inputs) if signature is not None else []
     resources = [p for p in parts if p.reference or p.dtype is resource]

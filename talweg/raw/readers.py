@@ -38,7 +38,7 @@ class ReaderCell:
         self.produced = self.completed = self.within = 0
 
     def next(self, queue: QueueResource) -> Record:
-        """The next record, of the next file where one ends."""
+        """Reads the next record, of the next file where one ends."""
         with self.lock:
             while True:
                 records = self.current

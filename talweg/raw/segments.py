@@ -229,7 +229,7 @@ def sparse_counts(
     minlength: int,
     maxlength: int,
 ) -> tuple:
-    """`dense_counts` of the rows of a sparse tensor."""
+    """Counts the numbers in each row of a sparse tensor, as `dense_counts`."""
     shape, places, array = numbers_of(dense_shape), numbers_of(indices), numbers_of(values)
     shares = numbers_of(weights)
     flat = len(shape) == 1
@@ -349,7 +349,7 @@ def edit_distance(
     truth_shape: Any,
     normalize: bool,
 ) -> Any:
-    """Levenshtein's distance of the rows of two sparse tensors."""
+    """Computes Levenshtein's distance of the rows of two sparse tensors."""
 
     def rows(indices: Tensor, values: Tensor) -> dict:
         texts: dict = {}

@@ -78,7 +78,7 @@ class StagingMap:
             self.changed.notify_all()
 
     def take(self, key: int | None, indices: list[int], remove: bool) -> tuple[int, list]:
-        """The components of a key, or of some key, waiting for it."""
+        """Takes the components of a key, or of some key, waiting for it."""
         with self.changed:
             self.changed.wait_for(
                 lambda: key in self.complete if key is not None else self.complete
@@ -268,7 +268,7 @@ def barrier_take(
     wait_for_incomplete: bool,
     timeout_ms: int,
 ) -> tuple:
-    """(when they were made, the keys, the components) of complete elements."""
+    """Takes complete elements: (the times they were made, the keys, the components)."""
     cell, count = _barrier(handle), int(scalar_of(num_elements))
     with cell.changed:
         enough = lambda: len(cell.ready) >= count or cell.closed  # noqa: E731

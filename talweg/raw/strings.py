@@ -25,7 +25,7 @@ def ngrams(
     pad_width: int,
     preserve_short_sequences: bool,
 ) -> tuple:
-    """n-grams and their splits."""
+    """Makes n-grams and their splits."""
     return joining.string_ngrams(
         tensor(data, string),
         tensor(data_splits),

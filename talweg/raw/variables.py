@@ -42,7 +42,7 @@ def handle(
     debug_name: str = "",
     allowed_devices: object = (),
 ) -> Any:
-    """The handle of a variable that has no value yet; of one name there is one."""
+    """Makes the handle of a variable that has no value yet; of one name there is one."""
     graph = dispatch.context.base
     if graph is not None:
         known = graph.extras.setdefault("raw_variables", {})

@@ -148,7 +148,7 @@ def _count(arr: object) -> Any:
 
 
 def _bins(x: object, minlength: object, maxlength: TensorLike | None) -> tuple[Size, Any]:
-    """The number of bins, and the tensor that says it, which must live as long."""
+    """Computes the number of bins, and the tensor that says it, which must live as long."""
     if type(x) is EagerTensor:
         array, needed = np.asarray(x._array), x
         if array.size and array.min() < 0:

@@ -294,7 +294,9 @@ def where_v1(
 
 @implement_hook("dense")
 def dense(slices: IndexedSlices) -> Any:
-    """IndexedSlices as a tensor: rows named twice are summed, a negative row is left out."""
+    """Converts IndexedSlices to a tensor: rows named twice are summed, a negative row is left
+    out.
+    """
     if slices.dense_shape is None:
         raise value_error(
             "TW205",

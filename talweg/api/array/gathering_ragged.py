@@ -47,7 +47,7 @@ def _place(axis: int, x: TensorLike, argument: str) -> int:
 
 
 def _gather(x: object, i: object, axis: int, batch: int) -> Any:
-    """The slices of x along `axis` at i, the first `batch` axes gone through together."""
+    """Gathers the slices of x along `axis` at i, the first `batch` axes gone through together."""
     if axis == 0:
         if isinstance(i, RaggedTensor):
             return i.with_values(_gather(x, i.values, 0, 0))

@@ -34,7 +34,7 @@ INTEGERS = frozenset((int8, int16, int32, int64))
 
 
 def integer_array(value: object, function: str, argument: str, empty: bool = True) -> np.ndarray:
-    """An integer array from anything convertible; InvalidArgumentError for other dtypes.
+    """Converts a value to an integer array; InvalidArgumentError for other dtypes.
 
     An empty list has no integers in it, and no floats either: it passes if `empty`.  For a tensor
     of a graph the array holds ints and symbolic sizes.
@@ -60,7 +60,9 @@ def integer_array(value: object, function: str, argument: str, empty: bool = Tru
 def integer_vector(
     value: Any, function: str, argument: str, empty: bool = True, scalar: bool = False
 ) -> tuple[Size, ...]:
-    """A tuple of ints; InvalidArgumentError unless `value` is a vector (or an allowed scalar)."""
+    """Converts a vector to a tuple of ints; InvalidArgumentError unless it is one (or an allowed
+    scalar).
+    """
     if type(value) in (list, tuple):
         kinds = set(map(type, value))
         if kinds == _INT or (not kinds and empty):

@@ -130,7 +130,7 @@ def is_symbolic_tensor(tensor: TensorLike) -> bool:
 
 
 def _find_content(x: Symbol, partial: bool) -> Any:
-    """The value of a tensor of a graph as far as it is known while the graph is built."""
+    """Finds the value of a graph's tensor as far as it is known while the graph is built."""
     content = constant_of(x.node)
     if content is not None:
         return content.array

@@ -212,7 +212,7 @@ def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tup
 
 
 def _mirror(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
-    """x mirrored at both ends of every axis, by gathering along one axis after the other."""
+    """Mirrors x at both ends of every axis, by gathering along one axis after the other."""
     for axis, (before, after) in enumerate(zip(low, high)):
         size = x.dims[axis]
         most = size if symmetric else size - 1

@@ -161,7 +161,7 @@ def linspace(
 
 
 def _linspace_of_unknown(first: Tensor, last: Tensor, count: Dim, axis: object) -> Any:
-    """`linspace` for a number of points that only a run knows, which may be 0 or 1."""
+    """Computes `linspace` for a number of points that only a run knows, which may be 0 or 1."""
     if first.dtype.is_integer:
         first, last = (arithmetic.cast(x, dtype=float64) for x in (first, last))
     dims = broadcast_dims("linspace", first.dims, last.dims)
@@ -315,7 +315,7 @@ def sequence_mask(
 
 
 def _mask_in_graph(x: Tensor, maxlen: Any, dtype: DType) -> Any:
-    """`sequence_mask` of a tensor of a graph."""
+    """Computes `sequence_mask` of a tensor of a graph."""
     _real(x, "lengths")
     if maxlen is None:
         every = tuple(range(len(x.dims)))

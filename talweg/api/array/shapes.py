@@ -104,7 +104,7 @@ def _reshape_blindly(x: Tensor, wanted: tuple) -> Any:
 
 
 def resolve_shape(shape: Any, dims: tuple) -> tuple:
-    """`shape` with its -1 replaced, for a tensor of shape `dims`."""
+    """Resolves the -1 in `shape`, for a tensor of shape `dims`."""
     if type(shape) is int:
         shape = (shape,)
     try:

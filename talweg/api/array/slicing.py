@@ -71,7 +71,9 @@ def _wrong(index: Any) -> Exception:
 
 
 def _integer(index: Any) -> Any:
-    """An int from an index of any kind; a symbolic one, or a tensor inside a batch as it is."""
+    """Converts an index of any kind to an int; a symbolic one, or a tensor inside a batch as it
+    is.
+    """
     kind = type(index)
     if kind is int or kind is Dim:
         return index
@@ -108,7 +110,7 @@ def _slice_bound(bound: Any) -> Any:
 
 
 def plan(key: Any, dims: tuple) -> SlicePlan:
-    """`key` (an index or a tuple of them) resolved against the shape `dims`."""
+    """Resolves `key` (an index or a tuple of them) against the shape `dims`."""
     if type(key) is int and dims and not is_symbolic(dims) and -dims[0] <= key < dims[0]:
         return _row(key, dims)
     items = list(key) if isinstance(key, (tuple, list)) else [key]
@@ -158,7 +160,7 @@ def _holds_size(item: Any) -> bool:
 
 
 def _raw(items: list, dims: tuple, open_axes: int) -> tuple:
-    """The key for `slice_by`, and the places of new axes in the result."""
+    """Converts a key to that of `slice_by`, and the places of new axes in the result."""
     key: list = []
     new, result_axis = [], 0
     for item in items:
@@ -243,7 +245,7 @@ def _add(found: SlicePlan, begin: int, end: int, stride: int) -> None:
 
 
 def apply(slices: SlicePlan, x: Any) -> Any:
-    """x[key] by primitives."""
+    """Computes x[key] by primitives."""
     if slices.raw is not None:
         return _apply_raw(*slices.raw, x)  # type: ignore
     dims = x.dims

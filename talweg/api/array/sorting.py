@@ -207,7 +207,7 @@ def searchsorted(
     out_type: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where `values` would go into `sorted_sequence` so that it stays sorted.
+    """Finds the places of `values` in `sorted_sequence` at which it would stay sorted.
 
     sorted_sequence [..., n], values [..., m] of one dtype -> [..., m] of dtype `out_type`.  With
     side "left" before equal elements, with "right" behind them.  ValueError for another side.

@@ -254,7 +254,9 @@ def _check(
     job_name: Any,
     target_workers: Any,
 ) -> int:
-    """The sharding that a mode means; ValueError and TypeError for what does not go together."""
+    """Converts a mode to its sharding; ValueError and TypeError for modes that do not go
+    together.
+    """
     sharding = MODES.get(processing_mode) if isinstance(processing_mode, str) else processing_mode
     if sharding is None or not isinstance(processing_mode, (str, ShardingPolicy)):
         text = f"processing_mode {processing_mode!r}"

@@ -66,7 +66,7 @@ def _compare(
     message: str | None,
     summarize: int | None,
 ) -> None:
-    """InvalidArgumentError with the first failing elements unless `holds` everywhere."""
+    """Raises InvalidArgumentError with the first failing elements unless `holds` everywhere."""
     x = tensor(x)
     y = tensor(y) if is_tensor_like(y) else tensor(y, hint=x.dtype)
     if x.dtype is not y.dtype:
@@ -410,7 +410,7 @@ def set_log_device_placement(enabled: bool) -> None:
 
 @export("debugging.get_log_device_placement")
 def get_log_device_placement() -> bool:
-    """What `set_log_device_placement` was told last; False at first.
+    """Returns the setting of `set_log_device_placement`; False at first.
 
     >>> import talweg as tf
     >>> tf.debugging.get_log_device_placement()

@@ -109,7 +109,7 @@ def explain_numerics(
 def _in_session(
     target: object, sources: object, session: object, feed_dict: object
 ) -> NumericsExplanation:
-    """Tensors of a graph: run, with the operations between them, in a session."""
+    """Explains tensors of a graph: runs them, with the operations between them, in a session."""
     session = session or hooks.get_default_session()
     if session is None:
         raise value_error(

@@ -274,7 +274,8 @@ def in_equal_rows(values: Tensor, length: int) -> Any:
 
 
 def row_lengths(part: Any, given: Any, counts: Any, inside: Any) -> tuple[Any, Any]:
-    """The lengths of all rows that a partition makes of records, and how many each record has.
+    """Computes the lengths of all rows that a partition makes of records, and their number in each
+    record.
 
     given: what the feature of the partition has, record after record, `counts` of each; inside:
     how many values each record has that are to be divided.

@@ -91,7 +91,7 @@ _KINDS = (
 
 
 def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
-    """The lists of features of records, and the lengths of those that are filled up."""
+    """Reads the lists of features of records, and the lengths of those that are filled up."""
     names = _order(features)
     plans = tuple([_plan(name, features[name]) for name in names])
     if not plans:

@@ -86,7 +86,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
-    """The ragged shape that two shapes broadcast to."""
+    """Computes the ragged shape that two shapes broadcast to."""
     kind = type(shape_x if hasattr(shape_x, "row_partitions") else shape_y)
     shapes = [x if isinstance(x, kind) else kind([], x) for x in (shape_x, shape_y)]
     x, y = [AxisLengths(shape) for shape in shapes]

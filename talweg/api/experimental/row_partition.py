@@ -140,7 +140,9 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """For each value the number of its row, in order; by default rows up to the last."""
+        """Makes a partition of the number of each value's row, in order; by default rows up to the
+        last.
+        """
         ids = _integers(value_rowids, dtype, dtype_hint, "value_rowids")
         known = _value_of(ids) if validate else None
         rows = None if nrows is None else _value_of(convert_to_tensor(nrows))
@@ -163,7 +165,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Rows of one length: `nrows` of them, or as many as `nvals` values make."""
+        """Makes rows of one length: `nrows` of them, or as many as `nvals` values make."""
         if nvals is None and nrows is None:
             raise value_error("TW104", "Either (or both) of nvals and nrows must be specified")
         given = _integers(uniform_row_length, dtype, dtype_hint, "uniform_row_length")

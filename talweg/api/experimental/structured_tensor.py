@@ -60,7 +60,7 @@ class StructuredTensor(BatchableExtensionType):
         row_partitions: Sequence[RowPartition] | None = None,
         validate: bool = False,
     ) -> StructuredTensor:
-        """The tensor of this shape (of known rank) with these fields.
+        """Makes the tensor of this shape (of known rank) with these fields.
 
         nrows, row_partitions: the sizes, where no field tells them.  ValueError for fields whose
         shapes do not begin with `shape`, or differ from each other or from `nrows` in its axes;
@@ -177,7 +177,8 @@ class StructuredTensor(BatchableExtensionType):
     def with_updates(
         self, updates: Mapping[Any, Field | Callable | None], validate: bool = False
     ) -> StructuredTensor:
-        """With other or new fields; a function gets the old value, None takes a field away.
+        """Returns a copy with other or new fields; a function gets the old value, None takes a
+        field away.
 
         Names may be paths.  ValueError for a value whose shape does not fit, KeyError for a name
         to be changed that is not there.
@@ -200,7 +201,7 @@ class StructuredTensor(BatchableExtensionType):
         return StructuredTensor(made, self._rows)
 
     def promote(self, source_path: Sequence[str], new_name: str) -> StructuredTensor:
-        """With a field of a record in it as a field beside that record.
+        """Returns a copy with a field of a record in it as a field beside that record.
 
         The axes that the record has beyond this tensor's are merged with the field's next.
         ValueError for a path of one name or a name that is taken.
@@ -311,7 +312,7 @@ def _check(name: str, value: Field, shape: TensorShape, rows: Field) -> None:
 
 
 def _lengths(x: Field, rank: int) -> list[Tensor]:
-    """The number of rows, and how long the rows of each further axis are."""
+    """Computes the number of rows, and the lengths of the rows of each further axis."""
     if isinstance(x, StructuredTensor):
         x = x._rows
     lengths = []

@@ -83,7 +83,7 @@ def projective_transform(
 
 
 def _picker(x: Tensor, fill: object, height: Any, width: Any) -> Callable[[Any, Any], Any]:
-    """The colours at whole rows and columns; `fill` outside the image."""
+    """Makes the function that picks colours at whole rows and columns; `fill` outside the image."""
     batch = sequence(size_tensor(x.dims[0], int32))[:, None, None]
 
     def pick(down: Any, across: Any) -> Any:

@@ -77,7 +77,7 @@ class ContractionProgram:
         return self.emit(transpose, term, labels=labels, dims=dims, perm=perm)
 
     def without_repeats(self, term: Term) -> Term:
-        """Diagonals of axes that share a label."""
+        """Takes the diagonals of axes that share a label."""
         while len(set(term.labels)) < len(term.labels):
             labels = term.labels
             twice = next(label for label in labels if labels.count(label) > 1)
@@ -153,7 +153,7 @@ class ContractionProgram:
         return self.emit(mul, left, right, labels=labels, dims=(*dims, *tail))
 
     def _matrix(self, term: Term, kept: list, free: list, gone: list, rows: bool) -> Term:
-        """`term` as matrices [*kept, free, gone] (`rows`) or [*kept, gone, free]."""
+        """Reshapes `term` to matrices [*kept, free, gone] (`rows`) or [*kept, gone, free]."""
         first, last = (free, gone) if rows else (gone, free)
         turned = term.labels == (*kept, *last, *first) and term.labels != (*kept, *first, *last)
         if turned:

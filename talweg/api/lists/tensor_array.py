@@ -271,7 +271,8 @@ class TensorArray:
         return nothing() if dispatch.context.base is not None else None
 
     def grad(self, source: str, flow: TensorLike | None = None, name: str | None = None) -> Any:
-        """The array of the gradients of this one's elements, in graphs: it begins with zeros.
+        """Returns the array of the gradients of this one's elements, in graphs: it begins with
+        zeros.
 
         What is written to it twice is added, and an element that was not written is zero.  flow:
         that of such an array, which is then gone on with.  `source` is accepted: two arrays of

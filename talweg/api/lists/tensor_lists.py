@@ -96,7 +96,7 @@ class EagerList:
         return zeros(shape.as_list(), self.elements.dtype)
 
     def get(self, index: Any) -> Any:
-        """One element."""
+        """Reads one element."""
         position = int(index)
         if not 0 <= position < len(self.values):
             raise _out_of_range(
@@ -163,7 +163,7 @@ class EagerList:
         return self
 
     def split(self, value: Any, lengths: Any) -> EagerList:
-        """Consecutive pieces of a tensor as the elements."""
+        """Splits a tensor into consecutive pieces as the elements."""
         sizes = lengths.numpy().tolist()
         if sum(sizes) != value.dims[0]:
             raise invalid(
@@ -252,7 +252,7 @@ class GraphList:
         return parts.list_concat(self.flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
     def unstack(self, value: Tensor) -> GraphList:
-        """The slices of a tensor as the elements."""
+        """Unstacks a tensor into the elements."""
         rank = value.shape.rank
         if rank == 0:
             raise value_error("TW203", "TensorArray.unstack: the value is a scalar", "rank >= 1")

@@ -139,7 +139,7 @@ class TextFileInitializer(TableInitializer):
             raise invalid("TW207", happened) from None
 
     def pairs(self) -> list[tuple]:
-        """Keys and values; InvalidArgumentError if the file is shorter than it should be."""
+        """Reads keys and values; InvalidArgumentError if the file is shorter than it should be."""
         try:
             lines = [line.removesuffix(b"\r") for line in self.path.read_bytes().split(b"\n")]
         except OSError as error:

@@ -76,7 +76,7 @@ class Table(LookupInterface, TrackableResource):
         self._numbering = None
 
     def _take_values(self, keys: np.ndarray) -> np.ndarray | None:
-        """The values of many keys at once; None where that is not worthwhile."""
+        """Looks up many keys at once; None where that is not worthwhile."""
         numbering = self._numbering
         if numbering is None:
             if keys.size < MANY or 4 * keys.size < len(self._found):

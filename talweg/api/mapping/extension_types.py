@@ -24,7 +24,7 @@ def map_separately(
     elems: object,
     signature: object,
 ) -> Any:
-    """What `apply(fn, elems, signature)` gives, which is shown tensors only.
+    """Calls `apply(fn, elems, signature)` so that it is shown tensors only.
 
     Values of extension types are lists of their encoding there; the result of `fn` is taken
     apart, and that of `apply` put together, as fn's first result was.

@@ -72,7 +72,7 @@ class Slices:
         ]
 
     def _require_equal_sizes(self, function: str) -> None:
-        """ValueError for dense leaves of other sizes than the first; the run looks again."""
+        """Raises ValueError for dense leaves of other sizes than the first; the run looks again."""
         dense = [leaf for leaf in self.leaves if not is_composite(leaf)]
         if len(dense) < 2:
             return
@@ -106,7 +106,7 @@ def _size_of(leaf: object) -> Any:
 
 
 def _part(leaf: Tensor, values: Tensor | None, index: TensorLike | None) -> Any:
-    """One slice of a leaf."""
+    """Takes one slice of a leaf."""
     if values is None:
         return _part_of_composite(leaf, index)
     base = dispatch.context.base
@@ -226,7 +226,7 @@ def map_in_graph(
     infer_shape: bool,
     options: MapOptions,
 ) -> Any:
-    """`map_fn` in a graph."""
+    """Computes `map_fn` in a graph."""
     slices = Slices("map_fn", elems)
     like = elems if signature is None else signature
     wanted = slices.leaves if signature is None else structure.flatten(signature)
@@ -315,7 +315,7 @@ def scan_in_graph(
     infer_shape: bool,
     options: MapOptions,
 ) -> Any:
-    """`scan` in a graph."""
+    """Computes `scan` in a graph."""
     fold = FoldLoop("scan", fn, elems, initializer, reverse)
     arrays = [
         TensorArray(

@@ -35,7 +35,7 @@ class SegmentCount(NamedTuple):
 def _check_sorted_operands(
     data: object, segment_ids: object, function: str
 ) -> tuple[Tensor, Tensor, SegmentCount]:
-    """Data, ids, and how many segments there are; InvalidArgumentError for ids out of order."""
+    """Converts data and ids, and counts the segments; InvalidArgumentError for ids out of order."""
     data, ids = tensor(data), tensor(segment_ids)
     if ids.dtype not in (int32, int64):
         raise invalid(

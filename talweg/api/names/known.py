@@ -298,7 +298,9 @@ def has(name: str) -> bool:
 
 
 def describe(name: str, first: bool = False) -> str:
-    """Why `tf.<name>` is not there, in a sentence; `first`: in a program for TensorFlow 1."""
+    """Explains why `tf.<name>` is not there, in a sentence; `first`: in a program for TensorFlow
+    1.
+    """
     known = resolve(name, first)
     shown = f"tf.{known.name}"
     head = known.name.removeprefix(V1).split(".")[0]
@@ -336,7 +338,7 @@ def successor(name: str) -> str:
 
 
 def alike(name: str) -> str:
-    """The names that look most like one, in a sentence part."""
+    """Lists the names that look most like one, in a sentence part."""
     space, _, last = name.rpartition(".")
     if last.startswith("_"):
         return ""  # what programs that look at objects ask for, such as `_mock_name`

@@ -1,4 +1,4 @@
-"""TensorFlow's names that talweg will never have, why, and what to use in their place.
+"""TensorFlow's names that talweg will never have, the reasons, and substitutes.
 
 A rule is the beginning of names: `tpu.` is all of tf.tpu and tf.compat.v1.tpu, `raw_ops.TPU*` all
 operations whose names begin so.

@@ -42,7 +42,7 @@ def _convolve(
     dilation: tuple,
     first: bool,
 ) -> Any:
-    """The common end of all convolutions, after their arguments were read."""
+    """Ends all convolutions in one way, after their arguments were read."""
     x, w = match_dtypes(x, w)
     ndim = len(strides)
     check_input_rank(x, ndim, function)

@@ -253,7 +253,7 @@ def ctc_greedy_decoder(
 
 
 def _decoder_operands(inputs: TensorLike, lengths: Any) -> tuple[Any, Any]:
-    """Inputs and lengths of a decoder.
+    """Converts the inputs and lengths of a decoder.
 
     InvalidArgumentError for another rank, FailedPreconditionError for other lengths.
     """

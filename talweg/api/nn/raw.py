@@ -273,7 +273,7 @@ def _choice(
     padding: Any,
     form: Any,
 ) -> Any:
-    """`max_pool_scatter` or `max_pool_gather` in any data format."""
+    """Computes `max_pool_scatter` or `max_pool_gather` in any data format."""
     x, y = match_dtypes(x, y)
     x, moved = match_dtypes(x, moved)
     ndim = x.ndim - 2

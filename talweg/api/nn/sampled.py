@@ -80,7 +80,9 @@ def _logits(
     remove_accidental_hits: bool,
     lookup: Any,
 ) -> tuple[Any, Any]:
-    """Logits and labels [batch, num_true + num_sampled] of the true and the sampled classes."""
+    """Computes logits and labels [batch, num_true + num_sampled] of the true and the sampled
+    classes.
+    """
     reshape, concat, matmul = look_up("reshape"), look_up("concat"), look_up("matmul")
     sampled, true_expected, sampled_expected = [stop_gradient(x) for x in sampled_values]
     sampled = cast(sampled, dtype=int64)

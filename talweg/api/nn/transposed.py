@@ -37,7 +37,7 @@ def _convolve_transposed(
     dilation: tuple,
     first: bool,
 ) -> Any:
-    """The common end of all transposed convolutions: the input gradient of a convolution."""
+    """Ends all transposed convolutions in one way: by the input gradient of a convolution."""
     g, w = match_dtypes(g, w)
     ndim = len(strides)
     check_input_rank(g, ndim, function)
@@ -67,7 +67,7 @@ def _convolve_transposed(
 def _output_shape(
     function: str, output_shape: object, g: Any, w: Any, ndim: int, first: bool
 ) -> tuple[Size, tuple, Size]:
-    """(batch size, spatial sizes, channels) of `output_shape`.
+    """Reads (batch size, spatial sizes, channels) of `output_shape`.
 
     It may leave out batch size and channels.
     """

@@ -50,7 +50,8 @@ def channels_first(data_format: str | None, ndim: int, function: str) -> bool:
 def per_axis(
     value: object, ndim: int, first: bool, function: str, argument: str
 ) -> tuple[int, ...]:
-    """One number per spatial axis from None (ones), a number, or a list of 1, ndim or ndim + 2.
+    """Converts None (ones), a number, or a list of 1, ndim or ndim + 2 to one number per spatial
+    axis.
 
     In the longest form the entries of the batch and channel axes must be 1.
     """
@@ -71,7 +72,9 @@ def per_axis(
 def axis_entries(
     value: Any, ndim: int, first: bool, function: str, argument: str
 ) -> tuple[tuple[int, ...], tuple[int, int]]:
-    """As `per_axis`, with the entries of (batch, channels) beside those of the spatial axes."""
+    """Converts as `per_axis`, with the entries of (batch, channels) beside those of the spatial
+    axes.
+    """
     if value is None:
         return (1,) * ndim, (1, 1)
     if isinstance(value, float):
@@ -112,7 +115,7 @@ def full_list(value: Any, ndim: int, first: bool, function: str, argument: str) 
 def padding_argument(
     value: object, ndim: int, first: bool, function: str, lists: bool = True
 ) -> Any:
-    """ "SAME", "VALID" or a (front, behind) pair per spatial axis from the public argument.
+    """Converts the public argument to "SAME", "VALID" or a (front, behind) pair per spatial axis.
 
     Explicit paddings come as a list of ndim + 2 pairs, in the order of the data format; functions
     that pass `lists` false take names only.
@@ -139,7 +142,7 @@ def padding_argument(
 def check_windows_fit(
     function: str, sizes: Sequence, window: Sequence, padding: Any, dilation: Sequence
 ) -> None:
-    """ValueError, while a graph is built, for a window that is larger than the padded input.
+    """Raises ValueError, while a graph is built, for a window larger than the padded input.
 
     The result would be empty, as it is eagerly: in a network that is a picture that is too small.
     """

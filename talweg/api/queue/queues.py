@@ -107,7 +107,7 @@ class QueueBase:
         return self._names
 
     def _components(self, vals: Any, rows: bool) -> list:
-        """The tensors of an element, or of several; ValueError where they do not fit."""
+        """Converts the tensors of an element, or of several; ValueError where they do not fit."""
         if isinstance(vals, dict):
             if not self._names:
                 raise value_error("TW104", "Queue must have names to enqueue a dictionary")

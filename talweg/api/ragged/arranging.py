@@ -220,7 +220,7 @@ def split(
     num: Any = None,
     name: str | None = None,
 ):
-    """Some tensors that are one after the other in a ragged one, along its first axis."""
+    """Splits a ragged tensor along its first axis."""
     if _axis(axis, value.shape.rank, "split"):
         raise value_error("TW202", f"split: axis={axis} of a ragged tensor", "0")
     rows = len(array_of(value.row_splits)) - 1

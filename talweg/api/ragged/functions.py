@@ -79,7 +79,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _depths(value: Any) -> tuple[int | None, int]:
-    """The depth of the scalars (None if there is none) and that of the deepest list."""
+    """Computes the depth of the scalars (None if there is none) and that of the deepest list."""
     if not _is_list(value):
         return 0, 0
     scalar, deepest = None, 1

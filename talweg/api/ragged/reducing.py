@@ -75,7 +75,7 @@ def _reduce(original: Callable[..., Any], kind: str, x: Any, axis: object, keepd
 
 
 def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) -> Any:
-    """Reduced along one axis."""
+    """Reduces along one axis."""
     if axis > 1 and isinstance(x.values, RaggedTensor):
         return x.with_values(_along(original, kind, x.values, axis - 1))
     if axis > 1:

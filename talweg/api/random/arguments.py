@@ -15,7 +15,8 @@ from talweg.eager.convert import convert_to_tensor
 
 
 def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
-    """A shape as a tuple of sizes, and "int64" if it came as a tensor or array of that dtype.
+    """Converts a shape to a tuple of sizes, and "int64" if it came as a tensor or array of that
+    dtype.
 
     The dtype counts because a call with another one has a hidden stream of its own.
     InvalidArgumentError for what is no vector of integers >= 0, ValueError for unknown sizes.

@@ -236,7 +236,7 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
-        """Numbers of [minval, maxval); maxval is 1 for floats if None.
+        """Draws numbers of [minval, maxval); maxval is 1 for floats if None.
 
         Integers need both bounds, or None for both and then cover their whole range; ValueError
         otherwise.

@@ -43,7 +43,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
 
 def state_of_seed(seed: object, algorithm: int) -> Tensor:
-    """The state a seed stands for, int64: three words for Philox, two for ThreeFry.
+    """Makes the state a seed stands for, int64: three words for Philox, two for ThreeFry.
 
     A Python integer fills the words from the first; a list or tensor is cut, or has zeros put in
     front, to the right length.

@@ -235,7 +235,7 @@ def reorder(value: Tensor, stream: Tensor) -> Tensor:
 
 @export("random.experimental.index_shuffle", "compat.v1.random.experimental.index_shuffle")
 def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
-    """Where `index` comes to lie in a random permutation of 0, 1, ..., max_index.
+    """Permutes `index`: its place in a random permutation of 0, 1, ..., max_index.
 
     No permutation is made, so max_index may be huge.  Each argument is for one index, or all with
     one more axis in front.  InvalidArgumentError unless 0 <= index <= max_index.

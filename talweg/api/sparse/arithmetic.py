@@ -129,7 +129,7 @@ def _reduce(
     function: str,
     combine: Primitive,
 ) -> Any:
-    """The values with equal places on the axes left, combined."""
+    """Combines the values with equal places on the axes left."""
     x = sparse(sp_input, function)
     dims = dims_of(x)
     axes = axes_argument(axis, len(dims), function)

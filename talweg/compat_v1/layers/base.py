@@ -174,7 +174,7 @@ class Layer:
         partitioner: object = None,
         **kwargs: object,
     ) -> Any:
-        """A variable of the layer, shared by name if its scope says so."""
+        """Makes a variable of the layer, shared by name if its scope says so."""
         if kwargs.keys() - {"experimental_autocast"}:
             raise type_error("TW104", f"Unknown keyword argument: {next(iter(kwargs))}")
         trained = self.trainable if trainable is None else trainable and self.trainable

@@ -135,7 +135,7 @@ class BatchNormalization(Layer):
         return self.fused is not False
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """The outputs."""
+        """Computes the outputs."""
         rank = inputs.shape.rank
         known = static_truth(training)
         mean, variance = self.moving_mean.value(), self.moving_variance.value()

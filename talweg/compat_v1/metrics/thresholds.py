@@ -29,7 +29,7 @@ def _counts(
     weights: list[Any],
     kinds: str,
 ) -> None:
-    """Variables for true and false positives and negatives, those in `kinds`."""
+    """Makes variables for true and false positives and negatives, those in `kinds`."""
     labels, predictions = match_ranks(labels, predictions)
     reshape = look_up("reshape")
     _, w = apply_weights(look_up("zeros_like")(labels, float32), weights)
@@ -303,7 +303,7 @@ def auc(
 
 
 def _careful(tp: Any, fn: Any, tn: object, fp: Any) -> Any:
-    """The area under the curve of precision and recall, by Davis and Goadrich."""
+    """Computes the area under the curve of precision and recall, by Davis and Goadrich."""
     maximum = look_up("maximum")
     step = tp[:-1] - tp[1:]
     guessed = tp + fp

@@ -119,7 +119,7 @@ class _Costs:
 
 
 def _costs_of(graph: Any, run_meta: Any, op_log: Any) -> list[_Costs]:
-    """The operations and the variables of a graph."""
+    """Lists the operations and the variables of a graph, with their costs."""
     times = _times(run_meta)
     trainable = {v.name.partition(":")[0] for v in graph.get_collection("trainable_variables")}
     variables = {v.name.partition(":")[0]: v for v in graph.get_collection("variables")}
@@ -193,7 +193,7 @@ class _Shown:
 
 
 def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto:
-    """The tree of scopes."""
+    """Builds the tree of scopes."""
     shown = _Shown(options)
     tree: dict[str, Any] = {}
     own = {each.name: each for each in costs}
@@ -234,7 +234,7 @@ def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto
 
 
 def _by_type(costs: list[_Costs], options: Mapping[str, Any]) -> MultiGraphNodeProto:
-    """The types of operations as a chain, the most costly first."""
+    """Builds a chain of the types of operations, the most costly first."""
     shown = _Shown(options)
     groups: dict[str, MultiGraphNodeProto] = {}
     for each in costs:

@@ -422,7 +422,7 @@ class LSTMCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """Output and state."""
+        """Computes output and state."""
         c, h = state if self._state_is_tuple else split(state, [self._num_units, -1], 1)
         sums = matmul(concat([inputs, h], 1), self._kernel) + self._bias
         i, j, f, o = split(sums, 4, 1)

@@ -87,7 +87,7 @@ def _run_loop(
     steps: Size,
     batch_size: Size,
 ) -> tuple[Any, Any]:
-    """The loop over time-major inputs."""
+    """Runs the loop over time-major inputs."""
     leaves = structure.flatten(inputs)
     number = convert_to_tensor(steps) if type(steps) is int else shape_tensor(leaves[0])[0]
     tables = [TensorArray(x.dtype, size=number).unstack(x) for x in leaves]

@@ -75,7 +75,7 @@ def run_step(
     lengths: Tensor | None,
     batch_size: Size,
 ) -> tuple:
-    """One step; where a sequence is over the output is zero and the state stays."""
+    """Runs one step; where a sequence is over the output is zero and the state stays."""
     output, following = cell(inputs, state)
     if lengths is None:
         return output, following

@@ -211,7 +211,7 @@ class DropoutWrapper(Wrapper):
             self._draw(input_size, dtype)
 
     def _draw(self, input_size: object, dtype: DType) -> None:
-        """The choices for all steps."""
+        """Draws the choices for all steps."""
         sizes = {"state": self.state_size, "output": self.output_size}
         if self._drops("input"):
             if input_size is None:

@@ -174,7 +174,8 @@ class Session:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """The values of `fetches`: a tensor, operation, variable, name, or a nest of these.
+        """Computes the values of `fetches`: a tensor, operation, variable, name, or a nest of
+        these.
 
         `feed_dict` maps tensors to values that stand in for them.  Operations give None.
         RuntimeError on a closed session, TypeError or ValueError for what cannot be fetched or fed,
@@ -205,7 +206,7 @@ class Session:
     def _values(
         self, nodes: tuple, fed: tuple, arrays: list, watch: Watch | None, metadata: object
     ) -> list:
-        """The values of nodes, as the user gets them."""
+        """Computes the values of nodes, as the user gets them."""
         if nodes:
             plan = self._plan(nodes, fed)
             values = [result_of(value) for value in self._execute(plan, fed, arrays, watch)]
@@ -302,7 +303,7 @@ class Session:
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values of `feed_list` that gives the values of `fetches`."""
+        """Makes a function of the values of `feed_list` that gives the values of `fetches`."""
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise type_error("TW503", "Argument `feed_list` must be a list or tuple.")
         keys = [self._graph.as_graph_element(key, allow_operation=False) for key in feed_list or ()]
@@ -373,7 +374,7 @@ class InteractiveSession(Session):
 @implement_hook("evaluate_in_session")
 @runs_graphs
 def evaluate_in_session(value: TensorLike, feed_dict: object, session: Session) -> Any:
-    """`value` run in `session` or the default session; ValueError if there is none."""
+    """Evaluates `value` in `session` or the default session; ValueError if there is none."""
     session = session or get_default_session()
     if session is None:
         raise value_error(

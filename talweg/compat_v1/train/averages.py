@@ -61,7 +61,8 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Iterable | None = None) -> Any:
-        """An operation that brings the averages of `var_list` up to date, done now in eager mode.
+        """Makes an operation that brings the averages of `var_list` up to date, done now in eager
+        mode.
 
         var_list: variables, or tensors of a graph; all trainable variables by default.  TypeError
         for what is no float.
@@ -86,7 +87,7 @@ class ExponentialMovingAverage:
         return minimum(decay, (1 + count) / (10 + count))
 
     def _average_of(self, value: TensorLike) -> Any:
-        """The variable with the average of a variable or tensor, made if there is none."""
+        """Finds or makes the variable with the average of a variable or tensor."""
         entry = self._averages.get(id(value))
         if entry is not None:
             return entry[1]
@@ -139,7 +140,8 @@ class ExponentialMovingAverage:
         return name if graph is None else graph.unique_name(name, mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Iterable | None = None) -> dict[str, Any]:
-        """A `var_list` for `tf.train.Saver` that gives variables the values of their averages.
+        """Makes a `var_list` for `tf.train.Saver` that gives variables the values of their
+        averages.
 
         moving_avg_variables: which; all that are trained or averaged by default.  The other
         variables of the graph come under their own names.

@@ -82,7 +82,7 @@ def _unquote(text: str) -> str:
 
 
 def parse_state(text: str) -> CheckpointState:
-    """A CheckpointState from its text; DataLossError for anything else."""
+    """Parses the text of a CheckpointState; DataLossError for anything else."""
     state = CheckpointState()
     for line in text.splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
@@ -417,7 +417,7 @@ def checkpoints_iterator(
 
 
 def value_for(bundle: Bundle, key: str, dtype: DType, shape: TensorShape, name: str) -> np.ndarray:
-    """The tensor `key` as a value for a variable of this dtype and shape.
+    """Reads the tensor `key` as a value for a variable of this dtype and shape.
 
     NotFoundError if there is none, InvalidArgumentError if it does not fit.
     """

@@ -154,7 +154,7 @@ def _pack(found: object, kind: list[str] | None) -> Any:
 def _batch(
     lists: list, options: dict, make_queue: Callable[..., Any], keep_input: object = True
 ) -> Any:
-    """A batch of the elements of several lists of tensors, through a queue."""
+    """Batches the elements of several lists of tensors, through a queue."""
     _queues()
     parts = [_flat(tensors) for tensors in lists]
     kind = parts[0][1]

@@ -270,7 +270,8 @@ class MonitoredSession:
         return asked, feeds
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
-        """`step_fn(context)`, where `context.session` is the session and `run_with_hooks` this run.
+        """Calls `step_fn(context)`, where `context.session` is the session and `run_with_hooks`
+        this run.
 
         `context.request_stop()` ends the training.  ValueError unless `step_context` is the name of
         the only argument.
@@ -332,7 +333,7 @@ def merge_options(asked: list) -> Any:
 
 
 class _StepContext:
-    """What `run_step_fn` gives its function."""
+    """Holds the session for the function of `run_step_fn`, and lets it stop or run with hooks."""
 
     def __init__(self, monitored: MonitoredSession):
         self._monitored = monitored
@@ -449,7 +450,9 @@ def _writing_hooks(
     asked: tuple,
     count_steps: int | None,
 ) -> list:
-    """The hooks that write summaries and count steps; `asked`: after how many steps or seconds."""
+    """Makes the hooks that write summaries and count steps; `asked`: after how many steps or
+    seconds.
+    """
     folder = summary_dir or checkpoint_dir
     steps, seconds = (None if value is _DEFAULT else value for value in asked)
     if asked == (_DEFAULT, _DEFAULT):

@@ -79,7 +79,7 @@ class Optimizer:
         name: str | None = None,
         grad_loss: TensorLike | None = None,
     ) -> Any:
-        """An operation that makes `loss` smaller: `compute_gradients`, then `apply_gradients`.
+        """Makes an operation that reduces `loss`: `compute_gradients`, then `apply_gradients`.
 
         In eager mode `loss` is a function and the step is done at once.  ValueError if the loss
         depends on none of the variables.
@@ -110,7 +110,7 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: TensorLike | None = None,
     ) -> list:
-        """Pairs of gradient and variable, for `var_list` or all trainable variables.
+        """Computes pairs of gradient and variable, for `var_list` or all trainable variables.
 
         A gradient is a tensor, IndexedSlices, or None where the loss does not depend on the
         variable.  RuntimeError in eager mode if `loss` is no function, ValueError if there are no
@@ -163,7 +163,8 @@ class Optimizer:
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Any:
-        """An operation that changes the variables by their gradients, and adds 1 to `global_step`.
+        """Makes an operation that changes the variables by their gradients, and adds 1 to
+        `global_step`.
 
         Variables whose gradient is None are left out.  ValueError if that leaves none, TypeError
         for a gradient that is none.  In eager mode the variables are changed now.

@@ -266,7 +266,9 @@ class Saver:
 
 
 def name_variables(wanted: Any) -> dict[str, Any]:
-    """Variables by their names in a checkpoint; TypeError, ValueError for what cannot be saved."""
+    """Names variables as in a checkpoint; TypeError, ValueError for objects that cannot be
+    saved.
+    """
     if not isinstance(wanted, (dict, list, tuple, set)):
         raise type_error(
             "TW507", f"Variables to save should be passed in a dict or a list. Got {wanted}"
@@ -292,7 +294,7 @@ def name_variables(wanted: Any) -> dict[str, Any]:
 
 
 def _put_together(wanted: Any) -> list:
-    """Variables, with those that are all parts of a whole as that whole."""
+    """Puts variables that are all parts of a whole together as that whole."""
     wholes: dict[Any, Any] = {}
     for variable in wanted:
         info = getattr(variable, "_save_slice_info", None)

@@ -61,7 +61,7 @@ class SessionManager:
         init_feed_dict: Any = None,
         init_fn: Any = None,
     ) -> Session:
-        """A session that is ready: restored if there is a checkpoint, else initialized.
+        """Makes a session that is ready: restored if there is a checkpoint, else initialized.
 
         init_fn: called with the session after init_op.  RuntimeError if neither is given and there
         is no checkpoint, and if variables have no value in the end.
@@ -106,7 +106,7 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: Any = None,
     ) -> tuple[Session, bool]:
-        """A session, and whether it is ready: restored from a checkpoint, with all values."""
+        """Restores a session from a checkpoint; also whether it is ready, with all values."""
         session, path = self._restore(
             config,
             saver,
@@ -138,7 +138,7 @@ class SessionManager:
     def _restore(
         self, config: Any, saver: Any, folder: Any, path: Any, wait: bool, most: float
     ) -> tuple[Session, str | None]:
-        """A session, and the checkpoint it was restored from; None if there is none."""
+        """Restores a session, if there is a checkpoint; also the checkpoint's path, or None."""
         session = Session(graph=self._graph, config=config)
         if saver is None or not (folder or path):
             return session, None

@@ -114,7 +114,7 @@ class Supervisor:
         summary: Any,
         saver: Any,
     ) -> None:
-        """The operations that were given, or those that are made for all variables."""
+        """Takes the operations that were given, or makes those for all variables."""
         v1 = look_up("compat.v1")
         absent = v1.report_uninitialized_variables
         self.ready_op = ready if _value_or_default(ready) else absent()
@@ -142,7 +142,9 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Session:
-        """A session that is ready, with the graph's queue runners and the standard services."""
+        """Makes a session that is ready, with the graph's queue runners and the standard
+        services.
+        """
         self.coord.clear_stop()
         if self.is_chief:
             session = self.session_manager.prepare_session(
@@ -172,7 +174,8 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Session]:
-        """A block with a session; at its end the threads are stopped, and their errors raised.
+        """Opens a block with a session; at its end the threads are stopped, and their errors
+        raised.
 
         OutOfRangeError ends the block in peace.
         """
@@ -193,7 +196,7 @@ class Supervisor:
     # -- threads
 
     def start_standard_services(self, sess: Session) -> list[LooperThread]:
-        """The threads that save the session and write summaries, started."""
+        """Starts the threads that save the session and write summaries."""
         if self._logdir is None or not self.is_chief:
             return []
         wanted = []

@@ -68,7 +68,8 @@ class SyncReplicasOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """An operation for a replica's step: its gradients are handed in, and it waits for a token.
+        """Makes an operation for a replica's step: its gradients are handed in, and it waits for a
+        token.
 
         ValueError without gradients or without a global step.
         """
@@ -134,7 +135,7 @@ class SyncReplicasOptimizer(Optimizer):
         return self._runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
-        """An operation that hands out the first tokens, by default one to each replica.
+        """Makes an operation that hands out the first tokens, by default one to each replica.
 
         ValueError before apply_gradients, and for too few tokens.
         """

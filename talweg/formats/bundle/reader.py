@@ -82,7 +82,7 @@ class Bundle:
         return self._assemble(name, entry) if entry.slices else self._read(name, entry)
 
     def _assemble(self, name: str, entry: BundleEntry) -> np.ndarray:
-        """A tensor that was stored in slices; DataLossError where one lacks."""
+        """Assembles a tensor that was stored in slices; DataLossError where one lacks."""
         whole = np.empty(entry.dims, self._kind(name, entry))
         covered = np.zeros(entry.dims, bool)
         for extents, part_slice in zip(entry.slices, places_of(name, entry.dims, entry.slices)):

@@ -60,7 +60,7 @@ def write_extents(extents: Extents) -> bytes:
 
 
 def read_extents(message: object) -> Extents:
-    """The slice of a message."""
+    """Reads the slice of a message."""
     if not isinstance(message, bytes):
         raise data_loss_error("a slice of the checkpoint is no message")
     extents = []

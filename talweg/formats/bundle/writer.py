@@ -64,7 +64,7 @@ def write_bundle(
 def _content_of(
     pieces: Sequence[Piece], shard: int, entries: dict[bytes, BundleEntry]
 ) -> Iterator[Any]:
-    """The bytes of a data file, one tensor at a time; their entries are noted."""
+    """Yields the bytes of a data file, one tensor at a time; their entries are noted."""
     offset = 0
     for name, value, spec in pieces:
         array: Any = np.asarray(value)

@@ -74,7 +74,8 @@ def decode(
     ratio: int,
     truncated: bool,
 ) -> np.ndarray:
-    """The pixels of a file, [height, width, channels], or [frames, height, width, channels].
+    """Decodes the pixels of a file, [height, width, channels], or [frames, height, width,
+    channels].
 
     function: the one of tf.io.decode_* that reads it; channels: 0 takes those of the file; dtype:
     "uint8", "uint16" or "float32" (from 0 to 1); animated: all frames, or the first.

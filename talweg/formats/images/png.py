@@ -32,7 +32,8 @@ _INTERLACED = (
 
 
 def encode(pixels: np.ndarray, compression: int = -1) -> bytes:
-    """A PNG file of `pixels`, uint8 or uint16 `[height, width, channels]` with 1 to 4 channels.
+    """Encodes `pixels`, uint8 or uint16 `[height, width, channels]` with 1 to 4 channels, as a PNG
+    file.
 
     InvalidArgumentError for other numbers of channels, and for images without pixels.
 
@@ -142,7 +143,7 @@ def _part(data: bytes, height: int, width: int, channels: int) -> tuple[np.ndarr
 
 
 def _unfilter(filters: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The bytes [height, width, bytes of a pixel] of rows with these filters."""
+    """Undoes the filters of rows: bytes [height, width, bytes of a pixel]."""
     height, width, size = rows.shape
     whole = np.zeros((height + 1, width + 1, size), np.int32)  # a border of zeros above and left
     kinds = filters[:, None]

@@ -298,7 +298,7 @@ def _outside_functions() -> None:
 def describe(
     reached: Survey, session: Any, tracing: bool = False
 ) -> tuple[list[SavedObject], dict[str, Any]]:
-    """The saved objects, and their tensors as arrays by key, as of one moment.
+    """Describes the saved objects, and their tensors as arrays by key, as of one moment.
 
     tracing: the tensors are those of the graph in force.
     """
@@ -353,7 +353,7 @@ def _add_parts(
 
 
 def _by_name(reached: Survey, bundle: Bundle) -> list[SavedObject]:
-    """The objects of a program as a checkpoint of tf.compat.v1.train.Saver would have them.
+    """Names the objects of a program as a checkpoint of tf.compat.v1.train.Saver would have them.
 
     Such a checkpoint knows names of variables only; what no variable is called is left.
     """

@@ -29,7 +29,7 @@ def has_state(value: object, inside: tuple = ()) -> bool:
 
 
 def children(obj: object) -> dict[str, Any]:
-    """The children of an object or container, by name."""
+    """Returns the children of an object or container, by name."""
     if not isinstance(obj, Trackable):
         return _parts(obj)
     parts = {
@@ -130,7 +130,8 @@ def survey(
 
 
 def check_names(walked: Survey) -> None:
-    """ValueError if something with state stands only under a key of a dictionary that is no text.
+    """Raises ValueError if something with state stands only under a key of a dictionary that is no
+    text.
 
     Keras has such dictionaries, of layers that it knows by name, too.
     """

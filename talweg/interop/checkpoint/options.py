@@ -13,7 +13,7 @@ from talweg.interop.checkpoint.sharding import ShardingCallback
 
 @export("train.CheckpointOptions", "compat.v1.train.CheckpointOptions")
 class CheckpointOptions:
-    """How `Checkpoint` reads and writes (`tf.train.CheckpointOptions`).
+    """Options of reading and writing a `Checkpoint` (`tf.train.CheckpointOptions`).
 
     experimental_write_callbacks: functions of the path, or of nothing, called after each write.
     experimental_sharding_callback: what says which tensors go into which data file

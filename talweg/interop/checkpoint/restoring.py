@@ -92,7 +92,9 @@ class Restoration:
     def _meet(
         self, number: int, obj: object, beside: dict[str, Any], owner: object
     ) -> tuple[dict, list]:
-        """The objects of the program by number; the saved children that it has not."""
+        """Pairs the saved objects with those of the program, by number; also the children that it
+        has not.
+        """
         objects: dict[int, Any] = {}
         missing = []
         pending = deque([(number, obj, owner)])

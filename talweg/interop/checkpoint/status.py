@@ -1,4 +1,4 @@
-"""What `Checkpoint.restore` gives back: questions about what was restored and what was not."""
+"""Status of `Checkpoint.restore`: assertions on the objects and values that it restored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CheckpointLoadStatus:
         self._checkpoint, self._restoration = checkpoint, restoration
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """AssertionError unless all objects got values and all saved values were taken."""
+        """Raises AssertionError unless all objects got values and all saved values were taken."""
         restoration = self._restoration
         catch_up()
         for number, node in enumerate(restoration.nodes):

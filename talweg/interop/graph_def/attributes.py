@@ -84,7 +84,7 @@ def read_all(operation: OpSignature, messages: Any, described: str) -> dict[str,
 
 
 def write(value: Any, kind: str) -> Any:
-    """A Python value as an attribute of this kind."""
+    """Writes a Python value as an attribute of this kind."""
     message = AttrValue()
     if kind.startswith("list("):
         kind = kind[5:-1]

@@ -106,7 +106,7 @@ _READERS = ("list_get", "list_take", "list_stack", "list_stack_like", "list_conc
 
 
 def element_dtypes(nodes: list[Node]) -> _Classes:
-    """The dtypes of the elements of all lists in a graph and its bodies."""
+    """Infers the dtypes of the elements of all lists in a graph and its bodies."""
     classes = _Classes()
     for node in all_nodes(nodes):
         name = node.prim.name
@@ -219,7 +219,9 @@ class FunctionLibrary:
         extra: tuple = ((), False),
         count: int | None = None,
     ) -> str:
-        """The name of a function: that of the operation it is for, in words and with a number."""
+        """Writes a body as a function, once; returns its name, that of the operation it is for with
+        a number.
+        """
         name = self.known.get(key)
         if name is not None:
             return name

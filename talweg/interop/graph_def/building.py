@@ -184,7 +184,7 @@ class GraphBuilder:
         return error if item.described in text else item.error(text)  # type: ignore[return-value]
 
     def _check_inputs(self, item: NodeRecord, inputs: list) -> list:
-        """The inputs of the dtypes that the type of operation takes."""
+        """Checks the dtypes of the inputs by the type of operation; other values become tensors."""
         wanted = []
         checked = []
         for part in item.operation.inputs:
@@ -226,7 +226,7 @@ class GraphBuilder:
         return outputs, None
 
     def call(self, item: NodeRecord, inputs: list) -> Any:
-        """The operation of tf.raw_ops of that type."""
+        """Calls the operation of tf.raw_ops of that type."""
         function, names = raw_operation(item.op)
         if function is None:
             raise UnimplementedError(
@@ -351,7 +351,7 @@ class GraphBuilder:
         body: Callable[..., Any],
         initial: list,
     ) -> list:
-        """A loop over those of the values that are tensors; the others stay what they are."""
+        """Builds a loop over those of the values that are tensors; the others stay as they are."""
         moving = [number for number, value in enumerate(initial) if type(value) is Symbol]
 
         def whole(variables: list) -> list:
@@ -392,7 +392,7 @@ class GraphBuilder:
         return found
 
     def apply(self, name: str, arguments: list, item: NodeRecord) -> list:
-        """The results of a function, built in the graph in force."""
+        """Builds a function in the graph in force; its results."""
         function = self.function(name, item)
         if name in self.active:
             raise UnimplementedError(
@@ -447,7 +447,7 @@ class GraphBuilder:
     def _inline_function(
         self, name: str, function: FunctionRecord, arguments: list, item: NodeRecord
     ) -> list:
-        """The results of a function, its operations built in the graph in force."""
+        """Inlines a function: builds its operations in the graph in force; its results."""
         scope = ImportScope()
         for nth, (argument, value) in enumerate(zip(function.arguments, arguments)):
             dtype = function.dtypes[nth]

@@ -79,7 +79,7 @@ class Exporter(Writer):
     # -- values
 
     def value(self, node: Node) -> Output:
-        """The (first) output of a node, written now if it was left to its users."""
+        """Returns the (first) output of a node, written now if it was left to its users."""
         written = self.values.get(node) or self.constants.get(node)
         if written is not None:
             return written if isinstance(written, Output) else written[0]
@@ -125,7 +125,7 @@ class Exporter(Writer):
         return found
 
     def handle(self, variable: Any) -> Output:
-        """The resource of a variable."""
+        """Writes the resource of a variable."""
         handle = self.handles.get(variable)
         if handle is None:
             if self.inside:
@@ -290,7 +290,7 @@ def graph_def(
     include_captured: bool = False,
     **unknown: object,
 ) -> Any:
-    """A graph as a GraphDef; see `Graph.as_graph_def`.
+    """Writes a graph as a GraphDef; see `Graph.as_graph_def`.
 
     Arrays above 1024 bytes are not in it unless `include_captured`: a Placeholder stands for each,
     whose attribute `_talweg_captured_bytes` says how large it is.
@@ -355,7 +355,9 @@ def _find_captured_variables(graph: Graph) -> dict[Node, Any]:
 
 
 def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:
-    """`unique` -> the gathering of the values at the first places: together a UniqueWithCounts."""
+    """Pairs `unique` with the gathering of the values at the first places: together a
+    UniqueWithCounts.
+    """
     users: dict[Node, list[Node]] = {}
     for node in nodes:
         for source in node.operands:

@@ -165,7 +165,7 @@ class FunctionRecord:
         return value_error("TW506", f"function '{self.name}': {text}")
 
     def _resolve(self, text: str, error: Callable[[str], ValueError]) -> Reference:
-        """`node:output:number` as a tensor."""
+        """Resolves `node:output:number` to a tensor."""
         name, _, rest = text.partition(":")
         if name in self.arguments and not rest:
             return name, 0

@@ -372,7 +372,7 @@ class Planner:
         return item
 
     def plan(self, path: Path, wanted: Iterable[str], known: Callable[..., Any]) -> list:
-        """The units of a region that `wanted` nodes need, in order; `known` says what is there."""
+        """Orders the units of a region that `wanted` nodes need; `known` says which are built."""
         done: dict[Any, None] = {}
         for name in wanted:
             root = self._unit_at(name, path, known)

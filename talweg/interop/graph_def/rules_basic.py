@@ -27,7 +27,7 @@ SPREAD = 65536  # bytes; a larger constant of one repeated value is kept as that
 
 @rule("Const")
 def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A constant; one value in a large shape is repeated when the graph runs."""
+    """Builds a constant; one value in a large shape is repeated when the graph runs."""
     values, dims = read_values(item.attributes["value"])
     dtype = item.attributes["dtype"]
     if item.attributes["value"].dtype != dtype.as_datatype_enum:

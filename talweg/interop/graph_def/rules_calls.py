@@ -37,7 +37,7 @@ def case(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("While", "StatelessWhile")
 def loop(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A function again and again, while another one gives true."""
+    """Builds a loop that calls a function while another one gives true."""
     names = [item.attributes[key].name for key in ("cond", "body")]
 
     def go_on(variables: list) -> Any:

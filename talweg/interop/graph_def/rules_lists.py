@@ -48,7 +48,7 @@ def _learn(handle: Any, dims: tuple | None) -> None:
 
 
 def _values(builder: Any, item: Any, inputs: list) -> GraphList:
-    """The elements of an array, or of its gradients, that the flow of a node has.
+    """Returns the elements of an array, or of its gradients, that the flow of a node has.
 
     TensorFlow takes the flow of the array itself for its gradients, where these begin; here they
     begin with nothing, which counts as zero.

@@ -45,7 +45,7 @@ def outermost(graph: Graph) -> Any:
 
 @rule("VarHandleOp", "VariableV2", "Variable")
 def variable(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A variable; equal shared names are one variable."""
+    """Builds a variable; equal shared names are one variable."""
     attributes = item.attributes
     prefix = builder.namer.prefix if builder.namer is not None else ""
     shared = attributes["shared_name"] or attributes["container"] and item.name
@@ -160,7 +160,7 @@ def scatter_slices(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any
 
 @rule("ResourceStridedSliceAssign", "StridedSliceAssign")
 def assign_slice(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """A part of a variable changes, which constants name."""
+    """Assigns a part of a variable, which constants name."""
     resource, *bounds, value = inputs
     arrays = [constant_of(x.node) for x in bounds]
     if None in arrays:

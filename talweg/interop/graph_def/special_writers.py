@@ -112,7 +112,7 @@ def _update(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
 
 
 def _bounds(key: tuple) -> tuple[list[tuple], dict[str, int]]:
-    """(begins, ends and strides, masks) of the key that a slice of a variable has."""
+    """Writes (begins, ends and strides, masks) of the key that a slice of a variable has."""
     bounds: list[tuple] = []
     names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask")
     masks: dict[str, int] = dict.fromkeys(names, 0)

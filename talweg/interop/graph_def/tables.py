@@ -53,7 +53,7 @@ def look_up(writer: Any, rule: Rule, x: object) -> WrittenNode:
 
 
 def creation(table: Table) -> tuple[str, dict[str, Any]]:
-    """(the operation that makes a table, its attributes).
+    """Describes the creation of a table: (the operation that makes it, its attributes).
 
     Static tables of equal contents may share their name; each mutable one has its own.
     """

@@ -103,7 +103,7 @@ def _element(x: object, place: int) -> WrittenNode:
 
 
 def _split(given: dict, operands: list, avals: list[Any]) -> Any:
-    """Words of strings: their values, and the splits of one row for each string."""
+    """Splits strings into words: their values, and the splits of one row for each string."""
     x = given["input"]
     if type(x) is not Hole or len(avals) > 2:
         return None
@@ -121,7 +121,7 @@ def _split(given: dict, operands: list, avals: list[Any]) -> Any:
 
 
 def _to_tensor(given: dict, operands: list, avals: tuple[Aval, ...]) -> Any:
-    """The rows of a ragged tensor, filled up."""
+    """Fills up the rows of a ragged tensor."""
     parts = given["self"]
     if type(parts) is not Parts or len(parts.holes) < 2:
         return None

@@ -229,7 +229,7 @@ class _Freezer:
         self.result = GraphDef()
 
     def frozen(self) -> Any:
-        """The new GraphDef."""
+        """Makes the new GraphDef."""
         self.result.library.CopyFrom(self.source.library)
         self.result.versions.CopyFrom(self.source.versions)
         dtypes_of = {
@@ -303,7 +303,7 @@ class _Freezer:
                 called.name = self.function(called.name, arguments)
 
     def function(self, name: str, arguments: dict) -> str:
-        """A function some of whose arguments are values now, no variables."""
+        """Makes a function some of whose arguments are values now, no variables."""
         key = (name, tuple(sorted((number, dtype.name) for number, dtype in arguments.items())))
         if key in self.made:
             return self.made[key]

@@ -55,7 +55,7 @@ def slice_of(message: Any, prefix: str = "") -> SaveSliceInfo | None:
 
 @implement_hook("variable_from_proto")
 def from_proto(message: Any, import_scope: str | None) -> Any:
-    """The variable of the default graph that a VariableDef names.
+    """Finds the variable of the default graph that a VariableDef names.
 
     TypeError for what is no VariableDef, KeyError for names that the graph does not have.
     """

@@ -101,7 +101,7 @@ def _same(a: object, b: object) -> bool:
 def _make_operation(
     writer: Writer, operation: OpSignature, values: dict, operands: list
 ) -> WrittenNode | None:
-    """The operation with the tensors among `values` as inputs and the rest as attributes."""
+    """Makes the operation with the tensors among `values` as inputs and the rest as attributes."""
     values = dict(values)
     for own, renamed in operation.renamed.items():
         if renamed in values:

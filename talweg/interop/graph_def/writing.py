@@ -179,7 +179,7 @@ class Writer:
     # -- numbers and sizes
 
     def integers(self, value: Size | tuple[Any, ...], dtype: DType | None = None) -> Any:
-        """A number or (nested) tuple of numbers and symbolic sizes, as a tensor."""
+        """Writes a number or (nested) tuple of numbers and symbolic sizes as a tensor."""
         numbers = np.array(value, object)
         flat = list(numbers.reshape(-1))
         plain = [int(n) for n in flat if type(n) is not Dim]

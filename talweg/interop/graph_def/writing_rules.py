@@ -73,7 +73,7 @@ def _flat(params: dict) -> dict:
 
 @describe_as("convolution", "convolution_input_gradient", "convolution_filter_gradient")
 def convolution(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Convolutions of lines, images and volumes, and their transposes."""
+    """Writes convolutions of lines, images and volumes, and their transposes."""
     line = len(params["strides"]) == 1
     kind = {
         "convolution": "",
@@ -129,7 +129,7 @@ def _convolution(
 def _in_groups(
     writer: Writer, node: Node, what: tuple, operands: tuple, groups: int, given: dict
 ) -> WrittenNode:
-    """Separate convolutions side by side: channels are cut, convolved and joined."""
+    """Writes separate convolutions side by side: channels are cut, convolved and joined."""
     kind, spatial, dims = what
     last = spatial + 1
     if kind:
@@ -153,7 +153,7 @@ def _by_channel(writer: Writer, w: Output, dims: tuple, groups: int) -> WrittenN
 
 @describe_as("max_pool", "avg_pool", "avg_pool_transpose", "max_pool_scatter", "max_pool_gather")
 def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Pooling of lines, images and volumes, and its derivatives."""
+    """Writes pooling of lines, images and volumes, and its derivatives."""
     name = node.prim.name
     line = len(params["strides"]) == 1
     dims = node.aval.dims
@@ -218,7 +218,7 @@ def _slice_parts(writer: Writer, node: Node, x: Output, bounds: tuple, masks: di
 
 @describe_as("slice_by", "unslice_by")
 def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Slices as the user wrote them."""
+    """Writes slices as the user wrote them."""
     begin, end, strides = [], [], []
     masks = {"begin_mask": 0, "end_mask": 0, "shrink_axis_mask": 0}
     for axis, part in enumerate(params["key"]):
@@ -253,7 +253,7 @@ def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> An
 
 @describe_as("fft", "rfft", "irfft")
 def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Fourier transforms; the axes are moved to the end and back if need be."""
+    """Writes Fourier transforms; the axes are moved to the end and back if need be."""
     name, rank = node.prim.name, len(node.operands[0].aval.dims)
     axes = tuple(params["axes"]) if name == "fft" else (params["axis"],)
     if len(axes) > 3 or params.get("doubled") or params.get("halved"):
@@ -276,7 +276,7 @@ def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("scatter_rows")
 def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Rows of g added where i says, along an axis."""
+    """Writes the addition of rows of g where i says, along an axis."""
     g, i = operands
     axis, rank = params["axis"], len(node.aval.dims)
     if params["batch_dims"]:
@@ -296,7 +296,7 @@ def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> An
 
 @describe_as("unique")
 def unique(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """First places, numbers of values, counts."""
+    """Writes first places, numbers of values, counts."""
     (x,) = operands
     dtype = params["dtype"]
     unique_node = writer.one(
@@ -358,7 +358,7 @@ def streams(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("random_numbers", "random_integers", "random_order", "random_classes")
 def random(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Numbers of a hidden stream, or of the stream of a seed."""
+    """Writes numbers of a hidden stream, or of the stream of a seed."""
     source = node.operands[0]
     name = node.prim.name
     if name == "random_order":

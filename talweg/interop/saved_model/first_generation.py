@@ -51,7 +51,7 @@ PASSING = ("Identity", "Cast")
 
 
 class FirstGeneration(AutoTrackable):
-    """What `load` gives for a saved model of TensorFlow 1.
+    """A saved model of TensorFlow 1 as an object: its variables, signatures and `prune`.
 
     `signatures` and `variables`; `prune(feeds, fetches)` gives a function of any other part.
     """
@@ -94,7 +94,7 @@ def load_first_generation(model: object, folder: str, tags: object) -> FirstGene
 
 
 def choose_meta_graph(model: Any, folder: str, tags: Any) -> Any:
-    """The meta graph with exactly these tags; the only one if no tags are given."""
+    """Chooses the meta graph with exactly these tags; the only one if no tags are given."""
     wanted = {tags} if isinstance(tags, str) else tags
     if wanted is None:
         if len(model.meta_graphs) != 1:
@@ -261,7 +261,7 @@ class ImportedGraph:
         effects: tuple = (),
         positional: bool = False,
     ) -> Any:
-        """A function from named tensors of the graph to a nest of others."""
+        """Makes a function from named tensors of the graph to a nest of others."""
         specs = {key: self._spec(text, key) for key, text in feeds.items()}
         flat: list[TensorSpec] = []
         signature = (tuple(specs.values()), {}) if positional else ((), specs)

@@ -81,7 +81,7 @@ class Traces:
 
 
 def _argument(message: Any, writer: Exporter, node: Node, value: object, label: str | None) -> Any:
-    """One more argument for an input of the trace; its shape."""
+    """Adds an argument for an input of the trace; its shape."""
     if isinstance(value, Handle):
         writer.captured_variables[node] = value
         return _resource(message, writer, value)

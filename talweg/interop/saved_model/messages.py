@@ -39,7 +39,7 @@ _Field = descriptor_pb2.FieldDescriptorProto
 
 
 def _define_classes() -> dict[str, Any]:
-    """The classes of the two messages."""
+    """Defines the classes of the two messages."""
     file = descriptor_pb2.FileDescriptorProto(
         name="talweg/saved_model.proto",
         package="talweg",
@@ -115,7 +115,7 @@ def asset_path(folder: str, name: str) -> str:
 
 
 def read_saved_model(folder: str) -> Any:
-    """The message of a saved model; OSError if there is none or it is damaged."""
+    """Reads the message of a saved model; OSError if there is none or it is damaged."""
     path = os.path.join(folder, SAVED_MODEL_FILENAME_PB)
     text_path = os.path.join(folder, SAVED_MODEL_FILENAME_PBTXT)
     message = SavedModel()

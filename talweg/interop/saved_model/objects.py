@@ -122,7 +122,7 @@ class ObjectWriter:
         message.output_signature.CopyFrom(encode_value(output_signature(trace)))
 
     def _number_capture(self, captured: object, trace: ConcreteFunction, graph: OuterGraph) -> int:
-        """The number of the object that a trace uses from outside; tensors become objects."""
+        """Numbers the object that a trace uses from outside; tensors become objects."""
         thing = captured.variable if isinstance(captured, Handle) else captured
         number = self.numbers.get(id(thing))
         if number is not None:

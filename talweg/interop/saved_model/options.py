@@ -44,7 +44,7 @@ class VariablePolicy(enum.Enum):
 
 @export("saved_model.SaveOptions", "compat.v1.saved_model.SaveOptions")
 class SaveOptions:
-    """How `tf.saved_model.save` writes.
+    """Options of `tf.saved_model.save`.
 
     namespace_whitelist: namespaces of operations of other packages: none are known here, so that
     anything but an empty list changes nothing.  function_aliases: names -> functions.
@@ -102,7 +102,7 @@ def _check_namespaces(names: object) -> list[str]:
 
 @export("saved_model.LoadOptions")
 class LoadOptions:
-    """How `tf.saved_model.load` reads.
+    """Options of `tf.saved_model.load`.
 
     allow_partial_checkpoint: variables may be missing among the saved values.
     experimental_skip_checkpoint: leave variables without their saved values (they are zeros).

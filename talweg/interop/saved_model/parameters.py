@@ -89,7 +89,7 @@ def _plain(value: object) -> Any:
 
 
 def signature_of(message: Any) -> inspect.Signature | None:
-    """The parameters of a saved function; None if they are not known."""
+    """Returns the parameters of a saved function; None if they are not known."""
     if message.fullargspec.WhichOneof("kind") is None:
         return None
     pairs = {pair.key: read(pair.value) for pair in message.fullargspec.named_tuple_value.values}

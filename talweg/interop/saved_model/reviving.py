@@ -131,7 +131,7 @@ class Reviver:
             raise value_error("TW509", f"{self.folder} holds no objects")
 
     def root(self) -> Any:
-        """The object that was saved."""
+        """Revives the object that was saved."""
         for number in range(len(self.nodes)):
             self.get(number)
         for number, node in enumerate(self.nodes):

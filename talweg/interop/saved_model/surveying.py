@@ -23,7 +23,9 @@ FUNCTIONS = (Function, ConcreteFunction)
 
 
 def same_object(value: object) -> Any:
-    """What `value` counts as: the variable a Keras variable stands for, a method's function."""
+    """Returns the object that `value` counts as: the variable behind a Keras variable, a method's
+    function.
+    """
     if isinstance(value, BoundFunction):
         return value.__wrapped__
     if isinstance(value, Trackable):

@@ -70,7 +70,9 @@ def smart_cond(
 
 
 def _follows(node: Node, depth: int = 8) -> Any:
-    """The value of a node that follows from known sizes, as that of tf.shape(x)[-1] > 1; None."""
+    """Computes the value of a node that follows from known sizes, as that of tf.shape(x)[-1] > 1;
+    None.
+    """
     if node.aval.dtype.is_integer and node.aval.dims == ():
         try:
             size = elements(node)[()]

@@ -27,7 +27,7 @@ def _key_parts(value: object) -> list[tuple[Any, Any]]:
 def assert_shallow_structure(
     shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """TypeError or ValueError unless `shallow_tree` is `input_tree` as far as it goes.
+    """Raises TypeError or ValueError unless `shallow_tree` is `input_tree` as far as it goes.
 
     check_types: whether sequences must be of one type, too.
     """
