@@ -22,6 +22,7 @@ class check_numerics:
     """
 
     operands = "x"
+    tf_attributes = "check_numerics"
     accepts = FLOATING
 
     def infer(x, *, message):

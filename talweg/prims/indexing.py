@@ -130,6 +130,7 @@ class gather:
     operands = "x i"
     sizes = "gather"
     tf_type = "GatherV2"
+    tf_attributes = "gather"
 
     def infer(x, i, *, axis, batch_dims):
         return Aval(_gather_dims("gather", x, i, axis, batch_dims), x.dtype)

@@ -103,6 +103,7 @@ class reduce_sum:
     """y = Σ x over axes."""
 
     operands = "x"
+    tf_attributes = "reduction"
     infer = _infer("reduce_sum", NUMERIC)
 
     def numpy(x: np.ndarray, *, axes, keepdims):
@@ -193,6 +194,7 @@ class reduce_mean:
     """y = the mean of x over axes; integers are divided with the rest dropped, 0 / 0 is NaN."""
 
     operands = "x"
+    tf_attributes = "reduction"
     infer = _infer("reduce_mean", NUMERIC)
 
     def numpy(x: np.ndarray, *, axes, keepdims):
@@ -240,6 +242,7 @@ class reduce_prod:
     """y = Π x over axes.   dy/dxᵢ = Πⱼ≠ᵢ xⱼ, exact where elements are zero."""
 
     operands = "x"
+    tf_attributes = "reduction"
     infer = _infer("reduce_prod", NUMERIC)
 
     def numpy(x: np.ndarray, *, axes, keepdims):
@@ -342,6 +345,7 @@ def _extreme(name, kernel, text):
     fields = {
         "__doc__": text,
         "operands": "x",
+        "tf_attributes": "reduction",
         "infer": _infer(name, REAL),
         "numpy": numpy,
         "vjp": vjp,
@@ -375,6 +379,7 @@ def _logical(name, kernel, text):
     fields = {
         "__doc__": text,
         "operands": "x",
+        "tf_attributes": "reduction",
         "infer": _infer(name, frozenset({bool_})),
         "numpy": lambda x, *, axes, keepdims: kernel.reduce(x, axes, keepdims=keepdims),
         "no_gradient": LOGICAL,
@@ -430,6 +435,7 @@ def _arg_extreme(name, kernel, text):
         "__doc__": text,
         "operands": "x",
         "tf_type": f"Arg{name[3:].title()}",
+        "tf_attributes": "arg_extreme",
         "infer": infer,
         "numpy": numpy,
         "no_gradient": CHOICE,
