@@ -1,4 +1,4 @@
-"""Public functions that are asked first whether somebody else has something for their arguments.
+"""Dispatch of public functions: other functions, by their arguments, may answer in their place.
 
 The question is put inside of a function when the first answer to it is there, so that nobody pays
 before; every name of the function, in every module that took it, knows of it.

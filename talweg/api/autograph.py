@@ -1,4 +1,4 @@
-"""tf.autograph: conversion by hand, what is not converted, and what loops say of themselves."""
+"""tf.autograph: conversion by hand, exclusion from it, and options of loops."""
 
 from __future__ import annotations
 

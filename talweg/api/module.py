@@ -1,4 +1,4 @@
-"""tf.Module: a thing with variables and submodules, found through its attributes."""
+"""tf.Module: an object with variables and submodules, found through its attributes."""
 
 from __future__ import annotations
 

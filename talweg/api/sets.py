@@ -1,4 +1,4 @@
-"""tf.sets: the last axis holds sets; they are joined, met and subtracted row by row."""
+"""tf.sets: unions, intersections and differences of the sets that the last axis holds."""
 
 from __future__ import annotations
 

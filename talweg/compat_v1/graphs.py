@@ -1,4 +1,4 @@
-"""tf.compat.v1: the default graph, what is asked of it, and its scopes and collections."""
+"""tf.compat.v1: the default graph, its scopes and collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.compat.v1: options of sessions and runs, and what a run reports, as plain objects.
+"""tf.compat.v1: options of sessions and runs, and metadata of runs, as plain objects.
 
 They have the fields of TensorFlow's messages of these names.  Options are accepted and kept; a run
 on one CPU has no use for them.

@@ -1,4 +1,4 @@
-"""Step statistics: what each operation of a run took, for `RunMetadata`."""
+"""Step statistics: times and sizes of each operation of a run, for `RunMetadata`."""
 
 from __future__ import annotations
 

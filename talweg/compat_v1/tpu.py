@@ -1,4 +1,4 @@
-"""tf.compat.v1.tpu on a CPU: what TensorFlow does there without a TPU, and descriptions of TPUs.
+"""tf.compat.v1.tpu on a CPU: TensorFlow's behaviour without a TPU, and descriptions of TPUs.
 
 What drives TPUs (`rewrite`, `shard`, `initialize_system` ...) has no kernel on CPUs in TensorFlow,
 and is among the names that will not be there (`api/names/never.py`).

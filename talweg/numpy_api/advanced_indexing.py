@@ -1,4 +1,4 @@
-"""Indexing by arrays and masks, as NumPy's: what `tensor[...]` does once its behaviour is enabled.
+"""Advanced indexing by arrays and masks, as NumPy's: `tensor[...]` once its behaviour is enabled.
 
 Basic indices (integers, slices, None, ...) are applied first, with a full slice where an array
 stands.  The arrays, broadcast, then choose along their axes; the axes of their common shape stand

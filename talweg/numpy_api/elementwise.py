@@ -1,4 +1,4 @@
-"""NumPy's functions of each element: `UNARY` and `BINARY` say what computes them and in what dtype.
+"""NumPy's functions of each element: `UNARY` and `BINARY` name the primitive and the dtype.
 
 Functions of numbers that are no integers take integers as the default float; those of two operands
 take both in their common dtype.

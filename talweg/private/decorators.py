@@ -1,4 +1,4 @@
-"""`tensorflow.python.util.tf_decorator` and its kin: functions that say what they decorate."""
+"""`tensorflow.python.util.tf_decorator` and its kin: decorators that know the function inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradients among tf.raw_ops; `table.py` calls them `grad.*`.
+"""The gradients among tf.raw_ops; `table.txt` calls them `grad.*`.
 
 Those of functions y = f(x) are written by their formulas, those of larger functions are the
 pullback of the function itself, so that they can be differentiated again.

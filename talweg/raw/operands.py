@@ -1,4 +1,4 @@
-"""Arguments of operations as the dtypes in their signatures say, and handles of resources.
+"""Converts arguments of operations to the dtypes in their signatures; handles of resources.
 
 A handle is a tensor that holds a Python object: a table, a queue, a dataset.
 """

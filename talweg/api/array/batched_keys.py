@@ -1,4 +1,4 @@
-"""Keys of tensor[key] whose bounds are tensors inside a batch, another one for each slice."""
+"""Indexing inside a batch by keys whose bounds are tensors, another one for each slice."""
 
 from __future__ import annotations
 

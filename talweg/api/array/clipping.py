@@ -1,4 +1,4 @@
-"""Values and norms kept within bounds."""
+"""Clipping: values and norms kept within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tensors handed on: identity, stop_gradient, bitcast; and what is a tensor."""
+"""Identities: identity, stop_gradient, bitcast; static values; and the test whether a value is a
+tensor.
+"""
 
 from __future__ import annotations
 

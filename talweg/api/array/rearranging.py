@@ -1,4 +1,4 @@
-"""Elements in another order, or with others around them: reverse, roll, pad, blocks."""
+"""Reordering and padding: reverse, roll, pad, space to batch and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A block written into a tensor where tensors say: XLA's dynamic_update_slice."""
+"""XLA's dynamic_update_slice: a block written into a tensor at offsets that are tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes in images: cut out and resized, drawn; glimpses around points.
+"""Boxes in images: cropped and resized, drawn; glimpses around points.
 
 A box is [top, left, bottom, right] over the height and the width less one.
 """

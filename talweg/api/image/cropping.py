@@ -1,4 +1,4 @@
-"""Parts of images, and images with a border; grey images."""
+"""Cropping and padding of images; conversion to grey."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images mirrored and turned, always or by chance."""
+"""Flips and rotations of images, always or at random."""
 
 from __future__ import annotations
 

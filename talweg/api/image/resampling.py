@@ -1,4 +1,4 @@
-"""An axis of images made longer or shorter: each new pixel is a weighted sum of a few old ones."""
+"""Resampling of an axis of images: each new pixel is a weighted sum of a few old ones."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def resize(
 
 
 def _of_any_size(x: Tensor, size: object, method: str, preserve: bool, antialias: bool) -> Any:
-    """`resize`, kept whole in graphs that do not know the size of the images."""
+    """Computes `resize` as an opaque call, in graphs that do not know the size of the images."""
     single = x.ndim == 3
     x = expand_dims(x, 0) if single else x
     height, width = (operator.index(n) for n in x.dims[1:3])

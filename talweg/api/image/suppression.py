@@ -1,4 +1,4 @@
-"""Boxes of detected things, thinned out: the best ones hide those that overlap them too much."""
+"""Non-maximum suppression: the best boxes hide those that overlap them too much."""
 
 from __future__ import annotations
 

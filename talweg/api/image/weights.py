@@ -1,4 +1,4 @@
-"""Weights by which pixels of a row become pixels of a longer or shorter row.
+"""Resampling weights, by which pixels of a row become pixels of a longer or shorter row.
 
 Each method is a matrix [new size, old size], made with NumPy.  The centre of new pixel i lies at
 (i + 1/2) * old/new in the old row.  A kernel is a function of the distance in old pixels; with

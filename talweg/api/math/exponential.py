@@ -1,4 +1,4 @@
-"""tf.math: exponentials, logarithms and what is made of them."""
+"""tf.math: exponentials, logarithms and functions made of them."""
 
 from __future__ import annotations
 

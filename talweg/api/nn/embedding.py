@@ -1,4 +1,4 @@
-"""tf.nn: looking rows up in a table."""
+"""tf.nn: embedding look-ups, rows of a table by their ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.signal: windows, and what turns spectra into mel scales."""
+"""tf.signal: windows, and the matrix from spectra to the mel scale."""
 
 from __future__ import annotations
 

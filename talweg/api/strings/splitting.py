@@ -1,4 +1,4 @@
-"""Strings cut into words and bytes."""
+"""Splitting of strings into words and bytes."""
 
 from __future__ import annotations
 

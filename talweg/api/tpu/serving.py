@@ -1,4 +1,4 @@
-"""tf.tpu.experimental.embedding: tables of embeddings on the CPU, and what is looked up there."""
+"""tf.tpu.experimental.embedding: tables of embeddings on the CPU, and their look-ups."""
 
 from __future__ import annotations
 

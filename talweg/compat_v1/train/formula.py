@@ -1,4 +1,4 @@
-"""Optimizers that are one formula: what is taken off a variable, given gradient and slots.
+"""Optimizers that are one formula: the step of a variable, given gradient and slots.
 
 The formula sees tensors: the whole variable and its slots for a gradient that is a tensor, their
 rows for one that is rows.  Each slot becomes one update in the graph, the variable another.

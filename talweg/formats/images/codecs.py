@@ -1,4 +1,4 @@
-"""Files of images to pixels and back: what kind of file it is decides, not what it was taken for.
+"""Decoders of image files: the kind of the file decides, not the name of the function.
 
 JPEG, GIF, WebP and PNG with 8 bits are read by Pillow, an optional package; `png.py` and
 `bmp.py` do the rest.  Pillow uses the accurate cosine transform of JPEG; TensorFlow's

@@ -1,4 +1,4 @@
-"""Giving the values of a checkpoint to objects: those that are there, and those that come later.
+"""Restores the values of a checkpoint to objects: those that are there, and those made later.
 
 A restore walks the saved objects and the program's side by side, by the names of children.  What it
 finds it gets ready first, all of it, and only then changes anything; where something does not fit,

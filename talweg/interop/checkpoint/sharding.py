@@ -1,4 +1,4 @@
-"""tf.train.experimental: into which data files the tensors of a checkpoint go."""
+"""tf.train.experimental: sharding of the tensors of a checkpoint over data files."""
 
 from __future__ import annotations
 

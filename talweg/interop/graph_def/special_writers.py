@@ -1,4 +1,5 @@
-"""Operations that no expression describes: constants, inputs, order, variables, branches, loops.
+"""Writers of operations that no expression describes: constants, inputs, order, variables,
+branches, loops.
 
 Each function writes a node under a name, and gives its outputs; None where it has none.
 """
@@ -13,9 +14,9 @@ from talweg.core.dtypes import variant
 from talweg.core.roles import Role
 from talweg.graph.node import Node
 from talweg.interop.graph_def.bodies import handles_of, is_negated
+from talweg.interop.graph_def.opaque_calls import raw_form
 from talweg.interop.graph_def.tables import operation_of, table_of
 from talweg.interop.graph_def.text_calls import form_of_call
-from talweg.interop.graph_def.whole_calls import raw_form
 from talweg.interop.graph_def.writing import Output, WrittenNode, cannot_write, static_shape
 from talweg.interop.graph_def.writing_lists import empty_list
 from talweg.prims.random.streams import PHILOX, THREEFRY

@@ -1,4 +1,4 @@
-"""Primitives of strings, and calls kept whole of functions of texts and ragged tensors, written.
+"""Writes primitives of strings, and opaque calls of functions of texts and ragged tensors.
 
 A ragged tensor is its flat values and the splits of its rows, outermost first.
 """

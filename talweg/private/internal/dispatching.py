@@ -1,4 +1,6 @@
-"""tf.__internal__.dispatch: answers of libraries where a public function refuses arguments."""
+"""tf.__internal__.dispatch: dispatchers of libraries, called where a public function refuses its
+arguments.
+"""
 
 from __future__ import annotations
 

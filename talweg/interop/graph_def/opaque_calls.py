@@ -1,4 +1,4 @@
-"""Calls of API functions that a graph keeps whole, as the operation of tf.raw_ops that does it."""
+"""Writes opaque calls of API functions as the operations of tf.raw_ops that do the same."""
 
 from __future__ import annotations
 
