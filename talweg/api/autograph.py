@@ -188,8 +188,8 @@ def _with_slice(x: object, index: Tensor, value: Tensor) -> Any:
     return look_up("tensor_scatter_nd_update")(x, place[None, None], row[None])
 
 
-@implement_hook("exported")
-def exported(name: str) -> Any:
+@implement_hook("look_up_export")
+def look_up_export(name: str) -> Any:
     """A public function by its name."""
     return look_up(name)
 

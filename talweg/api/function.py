@@ -121,8 +121,8 @@ def autograph_unconverted(python_function: Callable[..., Any]) -> Callable[..., 
     return convert.do_not_convert_function(python_function)
 
 
-@implement_hook("lifted")
-def lifted(value: object) -> Any:
+@implement_hook("lift_initial_value")
+def lift_initial_value(value: object) -> Any:
     """The initial value of a variable made in a trace, as a tensor that has a value."""
     if not any(type(leaf) is Symbol for leaf in structure.flatten(value)):
         return value

@@ -59,8 +59,8 @@ def _always(function: Callable[..., Any], original: Callable[..., Any]) -> Calla
     return function
 
 
-@implement_hook("ragged_appears")
-def ragged_appears() -> None:
+@implement_hook("enable_ragged_dispatch")
+def enable_ragged_dispatch() -> None:
     """Have functions look for ragged tensors among their arguments."""
     for name, maker in _makers().items():
         step = functools.partial(_teach, maker)
