@@ -35,7 +35,7 @@ matching = operators.matching
 
 
 def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
-    """`value` as a tensor."""
+    """Converts `value` to a tensor."""
     if dtype is None:
         kind = type(value)
         if kind is EagerTensor:
@@ -161,7 +161,9 @@ def resolve_shape(
 
 
 def _resolve_symbolic(dims: tuple, size: Size, function: str, argument: str) -> tuple[Size, ...]:
-    """Like `resolve_shape` where some dimensions are symbolic; one of those may be -1, too."""
+    """Resolves as `resolve_shape` where some dimensions are symbolic; one of those may be -1,
+    too.
+    """
     numbers = [n for n in dims if type(n) is int]
     if numbers.count(-1) > 1 or any(n < -1 for n in numbers):
         raise invalid("TW205", f"{function}: {argument}={dims} has several -1, or sizes below")
@@ -180,7 +182,9 @@ def _resolve_symbolic(dims: tuple, size: Size, function: str, argument: str) -> 
 def axes_argument(
     value: object, rank: int, function: str, argument: str = "axis"
 ) -> tuple[int, ...]:
-    """Sorted non-negative axes from None (all), an int, a list or a tensor; no axis twice."""
+    """Converts None (all), an int, a list or a tensor to sorted non-negative axes; no axis
+    twice.
+    """
     if value is None:
         return tuple(range(rank))
     given = integers(value, function, argument)
@@ -193,5 +197,5 @@ def axes_argument(
 def axis_argument(
     value: object, rank: int, function: str, argument: str = "axis", by_value: bool = False
 ) -> int:
-    """One non-negative axis."""
+    """Converts one axis to a non-negative one."""
     return normalize_axis(function, integer(value, function, argument), rank, argument, by_value)

@@ -139,7 +139,7 @@ def vectorized_map(
 
 
 def _map_together(fn: Callable[..., Any], elems: Any) -> Any:
-    """`vectorized_map` by one call of `fn`."""
+    """Computes `vectorized_map` by one call of `fn`."""
     leaves = structure.flatten(elems)
     size = _number_of_slices(leaves)
 

@@ -47,12 +47,12 @@ class Feature(enum.Enum):
 
     @classmethod
     def all(cls) -> tuple:
-        """All features."""
+        """Returns all features."""
         return tuple(cls)
 
     @classmethod
     def all_but(cls, exclude: Any) -> tuple:
-        """All features but one or several, and but ALL."""
+        """Returns all features but one or several, and but ALL."""
         excluded = exclude if isinstance(exclude, (list, tuple, set)) else (exclude,)
         return tuple([feature for feature in cls if feature not in {*excluded, cls.ALL}])
 
@@ -181,7 +181,7 @@ def tensor_with_item(x: Tensor, index: Any, value: Tensor) -> Any:
 
 
 def _with_slice(x: object, index: Tensor, value: Tensor) -> Any:
-    """`x` with another slice number `index`, counted from the end if negative."""
+    """Replaces slice number `index` of `x`, counted from the end if negative."""
     sizes = look_up("shape")(x, out_type=index.dtype)
     place = look_up("where")(index < 0, index + sizes[0], index)
     row = look_up("broadcast_to")(value, sizes[1:])
@@ -196,12 +196,12 @@ def look_up_export(name: str) -> Any:
 
 @implement_hook("assert_in_graph")
 def assert_in_graph(condition: Tensor, data: list) -> None:
-    """`assert` of a tensor."""
+    """Asserts a tensor, for the statement `assert`."""
     assert_(condition, data)
 
 
 @implement_hook("print_in_graph")
 def print_in_graph(values: tuple, sep: str | None, end: str | None) -> None:
-    """`print` of tensors, to the standard output, when the graph runs."""
+    """Prints tensors to the standard output, when the graph runs."""
     sep, end = " " if sep is None else sep, "\n" if end is None else end
     print_(*values, output_stream=sys.stdout, sep=sep, end=end)

@@ -106,7 +106,7 @@ def _check_device(device: object) -> None:
 
 
 def _check_not_begun(what: str) -> None:
-    """RuntimeError once something ran through XLA, whose devices are as they are then."""
+    """Raises RuntimeError once something ran through XLA, whose devices are as they are then."""
     if ENGINE in sys.modules:
         text = f"{what} cannot be modified after being initialized"
         raise RuntimeError(compose("TW401", text, hint="call it before anything else runs"))
@@ -271,7 +271,7 @@ def get_device_details(device: object) -> dict[Any, Any]:
 
 
 def _of_jax(device: str) -> Any:
-    """JAX's device by the name of a logical GPU; ValueError for others."""
+    """Finds JAX's device by the name of a logical GPU; ValueError for others."""
     kind, _, number = str(device).upper().rpartition("DEVICE:")[2].partition(":")
     if kind == "CPU":
         raise value_error("TW207", f"Allocator stats not available for device {device!r}")

@@ -148,7 +148,7 @@ def case(
 
 
 def case_in_graph(pairs: list, default: Any, exclusive: bool) -> Any:
-    """`case` as one branch."""
+    """Computes `case` as one branch."""
     index = control.first_true([p for p, _ in pairs], exclusive, default is not None)
     functions = [adopt_function(function) for _, function in pairs]
     functions.append(functions[-1] if default is None else adopt_function(default))
@@ -276,7 +276,7 @@ def while_loop(
 
 
 def _for_graphs(loop_vars: object) -> Any:
-    """Loop variables whose arrays of tensors are lists that a traced loop can carry."""
+    """Converts loop variables: arrays of tensors become lists that a traced loop can carry."""
     return structure.map_leaves(
         lambda leaf: leaf._in_graphs() if hasattr(leaf, "_in_graphs") else leaf, loop_vars
     )

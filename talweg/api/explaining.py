@@ -90,7 +90,7 @@ def absence_as_error(evidence: Evidence) -> Exception:
 
 @implement_hook("absence_in_a_line")
 def absence_in_a_line(evidence: Evidence) -> str:
-    """One line for a log."""
+    """Shortens an explanation to one line for a log."""
     return explain_gradient(evidence).in_a_line()
 
 

@@ -113,7 +113,7 @@ def _seed(y: Tensor, weight: Any, batching: Any) -> Any:
 
 
 def _own_slice(g: Tensor, batching: Any) -> Any:
-    """Slice i of the gradient that slice i has."""
+    """Returns slice i of the gradient that slice i has."""
     g = densify(g)
     size = batching.size
     if not batching.owns(g):

@@ -147,7 +147,7 @@ def _format_list(parts: list[str], summarize: int) -> str:
 
 
 def describe(value: Any, summarize: int) -> str:
-    """One argument of `tf.print` as text."""
+    """Formats one argument of `tf.print`."""
     if isinstance(value, str):
         return value
     if not structure.is_nested(value):

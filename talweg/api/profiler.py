@@ -87,7 +87,7 @@ class Trace(contextlib.AbstractContextManager):
         self.name, self.metadata = name, kwargs
 
     def set_metadata(self, **kwargs: object) -> None:
-        """More facts about the block."""
+        """Adds facts about the block."""
         self.metadata.update(kwargs)
 
     def __exit__(self, *error: object) -> None:

@@ -113,7 +113,7 @@ class RegisteredRule:
         return [g if g is None or isinstance(g, IndexedSlices) else tensor(g) for g in found]
 
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
-        """Tangents of the results: the derivative of the pullback by its cotangent."""
+        """Computes the tangents of the results: the derivative of the pullback by its cotangent."""
         seeds = [zeros_of(z) for z in results]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(seeds)

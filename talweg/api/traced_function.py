@@ -55,7 +55,7 @@ class TracedFunction(Protocol[P, R_co]):
         ...
 
     def retracing_reasons(self) -> list[str]:
-        """Why it was traced again."""
+        """Lists the reasons of its retraces."""
         ...
 
     def report(self) -> Any:

@@ -96,7 +96,7 @@ def of_array(title: str, array: np.generic | np.ndarray) -> str:
 
 
 def fold_content(title: str, content: str) -> str:
-    """Content that is shown when its title is opened."""
+    """Folds content that is shown when its title is opened."""
     return f'<details><summary style="{GREY}">{title}</summary>{content}</details>'
 
 
@@ -119,7 +119,7 @@ def facts_of(array: np.ndarray) -> str:
 
 
 def pictures_of(array: np.ndarray) -> list[str]:
-    """Small pictures, if an array looks like one image or a batch of them."""
+    """Draws small pictures, if an array looks like one image or a batch of them."""
     if not looks_like_images(array):
         return []
     images = array if array.ndim == 4 else array[None]
@@ -272,7 +272,7 @@ def of_sparse(tensor: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """At most a hundred characters."""
+    """Cuts a text to at most a hundred characters."""
     return text if len(text) <= 100 else text[:96] + " ..."
 
 

@@ -29,7 +29,7 @@ class LossScale:
         raise NotImplementedError
 
     def update(self, grads: TensorLike) -> tuple:
-        """(the operation that changes the number, whether the gradients may be used)."""
+        """Returns (the operation that changes the number, whether the gradients may be used)."""
         raise NotImplementedError
 
 
@@ -52,7 +52,7 @@ class FixedLossScale(LossScale):
         return look_up("constant")(self._value, float32)
 
     def update(self, grads: TensorLike) -> tuple:
-        """(nothing, True)."""
+        """Returns (nothing, True)."""
         return look_up("no_op")(), True
 
     def get_config(self) -> dict:
@@ -95,7 +95,7 @@ class DynamicLossScale(LossScale):
         return self._scale.read_value()
 
     def update(self, grads: TensorLike) -> tuple:
-        """(the operation that changes the number, whether all gradients are finite)."""
+        """Returns (the operation that changes the number, whether all gradients are finite)."""
         finite = _all_finite(grads)
         where, cast = look_up("where"), look_up("cast")
         scale, steps = self._scale.read_value(), self._good_steps.read_value()

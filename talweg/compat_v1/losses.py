@@ -49,7 +49,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple:
-        """All of them."""
+        """Returns all of them."""
         return (
             cls.NONE,
             cls.SUM,
@@ -156,7 +156,7 @@ def _count(everywhere: object, weights: object, axis: TensorLike | None = None) 
 def _pair(
     labels: object, predictions: object, function: str, names: tuple = ("labels", "predictions")
 ) -> tuple[Any, Any]:
-    """Labels and predictions as float32 tensors of one shape; ValueError for None."""
+    """Converts labels and predictions to float32 tensors of one shape; ValueError for None."""
     for value, name in zip((labels, predictions), names):
         if value is None:
             raise value_error("TW401", f"{function}: Argument `{name}` must not be None.")

@@ -53,7 +53,9 @@ class ReaderBase:
         return getattr(queue, "queue_ref", queue)
 
     def read(self, queue: object, name: str | None = None) -> tuple:
-        """(key, record) that come next; OutOfRangeError where the queue is closed and empty."""
+        """Returns (key, record) that come next; OutOfRangeError where the queue is closed and
+        empty.
+        """
         found = _operation(
             "ReaderReadV2",
             reader_handle=self._reader_ref,
@@ -66,7 +68,7 @@ class ReaderBase:
         return tuple(found)
 
     def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> tuple:
-        """(keys, records), at most so many."""
+        """Returns (keys, records), at most so many."""
         found = _operation(
             "ReaderReadUpToV2",
             reader_handle=self._reader_ref,
@@ -305,7 +307,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> tuple:
-        """(indices, values, shape) once there are enough."""
+        """Returns (indices, values, shape) once there are enough."""
         found = _operation(
             "SparseAccumulatorTakeGradient",
             handle=self._accumulator_ref,

@@ -78,7 +78,7 @@ class VariableStore:
                 self.opened[inner] = 0
 
     def unique_scope(self, prefix: str) -> str:
-        """`prefix`, with a number behind it if the present scope has had a scope of this name."""
+        """Numbers `prefix` if the present scope has had a scope of this name."""
         outer = f"{self.scope.name}/" if self.scope.name else ""
         name, number = prefix, 0
         while self.opened.get(outer + name, 0):
@@ -375,7 +375,7 @@ class VariableScope:
         return VariableScope(reuse, name, name_scope=name_scope, **own)
 
     def reuse_variables(self) -> None:
-        """From here on, give variables that are there and make none."""
+        """Reuses variables from here on: they are found, and none is made."""
         self.reuse = True
 
     def set_initializer(self, initializer: Callable[..., Any] | TensorLike) -> None:

@@ -56,7 +56,7 @@ def _pair_table() -> np.ndarray:
 
 
 def _product(a: int, b: Any) -> Any:
-    """a times b modulo the polynomial; b may be an array of registers."""
+    """Multiplies a by b modulo the polynomial; b may be an array of registers."""
     total = np.zeros_like(b)
     for bit in range(31, -1, -1):
         if a >> bit & 1:
@@ -67,7 +67,7 @@ def _product(a: int, b: Any) -> Any:
 
 @cache
 def _power(exponent: int) -> int:
-    """x to the power 2**exponent."""
+    """Computes x to the power 2**exponent."""
     if exponent == 0:
         return 1 << 30
     half = _power(exponent - 1)

@@ -24,7 +24,7 @@ _plain = hooks.getitem
 
 
 def index(x: Any, key: object) -> Any:
-    """x[key], as NumPy has it."""
+    """Indexes x[key], as NumPy does."""
     if isinstance(key, list) and any(isinstance(part, (list, slice)) for part in key):
         key = tuple(key)
     parts = key if type(key) is tuple else (key,)
@@ -107,6 +107,6 @@ def _gather_elements(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -
 
 
 def _count_from_front(array: Tensor, size: Tensor) -> Tensor:
-    """Indices with the negative ones counted from the end."""
+    """Counts negative indices from the end."""
     array = cast(array, "int64")
     return look_up("where")(array < as_array(0, array.dtype), array + size, array)

@@ -118,7 +118,7 @@ _NARROW = frozenset(("floor_divide", "mod", "remainder", "power"))  # of bool: o
 
 
 def _cast_operand(takes: str, values: tuple[Any, ...]) -> list[Any]:
-    """Values in the dtype that a function takes them in."""
+    """Casts values to the dtype in which a function takes them."""
     if takes == BOOL:
         return [cast(as_array(value), bool_) for value in values]
     if takes == ANY:

@@ -142,12 +142,12 @@ def as_array(value: object, dtype: object = None) -> Tensor:
 
 
 def _as_it_is(value: object) -> Any:
-    """Python numbers as NumPy takes them; nests with tensors inside as they are."""
+    """Returns Python numbers as NumPy takes them; nests with tensors inside as they are."""
     return value if is_tensor_like(leaf(value)) else np.asarray(value)
 
 
 def promote(*values: object) -> list[Any]:
-    """Values as tensors of their common dtype."""
+    """Converts values to tensors of their common dtype."""
     dtype = common_dtype(*values)
     return [as_array(value, dtype) for value in values]
 
@@ -159,7 +159,7 @@ def inexact(value: object) -> Tensor:
 
 
 def inexact_pair(x: object, y: object) -> list[Any]:
-    """Two values as floats or complex numbers of one dtype."""
+    """Converts two values to floats or complex numbers of one dtype."""
     dtype = common_dtype(x, y)
     if not (dtype.is_floating or dtype.is_complex):
         dtype = default_float()

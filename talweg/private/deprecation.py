@@ -170,7 +170,7 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
 
 
 def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: str) -> str:
-    """Documentation in which an argument has its new name."""
+    """Rewrites documentation in which an argument has its new name."""
     return old_doc.replace(f"`{old_argument}`", f"`{new_argument}`").replace(
         f"{old_argument}:", f"{new_argument}:"
     )

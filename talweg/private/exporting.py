@@ -117,7 +117,7 @@ def get_symbol_from_name(name: str) -> Any:
 
 
 def kwarg_only(f: Callable[..., Any]) -> Any:
-    """`f`, which refuses arguments without names."""
+    """Wraps `f` so that it refuses arguments without names."""
 
     def call(**kwargs: object) -> Any:
         return f(**kwargs)

@@ -49,7 +49,7 @@ def name_scope(
     values: Any = None,
     skip_on_eager: bool = True,
 ) -> Any:
-    """`tf.compat.v1.name_scope`, which TensorFlow's own operations use."""
+    """Opens a `tf.compat.v1.name_scope`, which TensorFlow's own operations use."""
     return look_up("compat.v1.name_scope")(name, default_name, values)
 
 
@@ -104,7 +104,7 @@ def cache_variable_reads() -> Iterator[None]:
 
 
 def assert_splits_match(nested_splits_lists: Any) -> list:
-    """Assertions that ragged tensors have the same row splits; ValueError for other ranks."""
+    """Makes assertions that ragged tensors have the same row splits; ValueError for other ranks."""
     first = nested_splits_lists[0]
     if any(len(splits) != len(first) for splits in nested_splits_lists):
         raise value_error("TW208", "Inputs must have identical ragged splits")
@@ -178,7 +178,7 @@ def case_helper(
     allow_python_preds: bool = False,
     **cond_kwargs: object,
 ) -> Any:
-    """`tf.case` whose branches are made by `cond_fn(pred, true_fn, false_fn)`."""
+    """Computes `tf.case` whose branches are made by `cond_fn(pred, true_fn, false_fn)`."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     function = default if default is not None else pairs.pop()[1]
     for pred, chosen in reversed(pairs):

@@ -52,7 +52,9 @@ PUBLIC_NAMES = Path(__file__).with_name("public_names.txt")
 
 @cache
 def public_names() -> dict[str, dict[str, str]]:
-    """Private module -> its names that hold public objects -> their public names."""
+    """Maps each private module to its names that hold public objects, and these to their public
+    names.
+    """
     found = {}
     for line in PUBLIC_NAMES.read_text("utf-8").splitlines():
         module_name, *entries = line.split()
@@ -63,7 +65,7 @@ def public_names() -> dict[str, dict[str, str]]:
 
 @cache
 def names() -> frozenset[str]:
-    """All private modules that there are, and the packages they are in."""
+    """Lists all private modules that there are, and the packages they are in."""
     modules = (*CONTENTS, *MODULES, *MESSAGES, *CLASSES, *public_names())
     return frozenset(
         [name.rsplit(".", count)[0] for name in modules for count in range(name.count(".") + 1)]

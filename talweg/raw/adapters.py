@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def div(x: Tensor, y: Tensor) -> Any:
-    """x / y; integers are rounded toward zero."""
+    """Computes x / y; integers are rounded toward zero."""
     x, y = matching_tensors(x, y)
     return (rounding.truncate_div if x.dtype in dtypes.INTEGER else arithmetic.div)(x, y)
 
@@ -50,7 +50,7 @@ def igamma_grad_a(a: Tensor, x: Tensor) -> Any:
 
 
 def approximate_equal(x: Tensor, y: Tensor, tolerance: float) -> Any:
-    """|x - y| < tolerance, for equal shapes."""
+    """Tests |x - y| < tolerance, for equal shapes."""
     x, y = matching_tensors(x, y)
     if x.dims != y.dims:
         raise invalid(
@@ -60,7 +60,7 @@ def approximate_equal(x: Tensor, y: Tensor, tolerance: float) -> Any:
 
 
 def equal(x: Tensor, y: Tensor, strict: bool) -> Any:
-    """x = y; False for shapes that do not broadcast, if that is no error."""
+    """Tests x = y; False for shapes that do not broadcast, if that is no error."""
     try:
         return comparison.equal(x, y)
     except InvalidArgumentError:
@@ -70,7 +70,7 @@ def equal(x: Tensor, y: Tensor, strict: bool) -> Any:
 
 
 def not_equal(x: Tensor, y: Tensor, strict: bool) -> Any:
-    """x ≠ y; True for shapes that do not broadcast, if that is no error."""
+    """Tests x ≠ y; True for shapes that do not broadcast, if that is no error."""
     return comparison.logical_not(equal(x, y, strict))
 
 
@@ -94,7 +94,7 @@ def to_bool(input: Tensor) -> Any:
 
 
 def prevent_gradient(input: Tensor, message: str) -> Any:
-    """`input`, through which no gradient may be asked: LookupError."""
+    """Returns `input`, through which no gradient may be asked: LookupError."""
 
     @custom_gradient
     def identity(x: Tensor) -> tuple:
@@ -115,7 +115,7 @@ def bincount(arr: Any, size: Any, weights: Tensor) -> Any:
 
 
 def dense_bincount(input: Tensor, size: Any, weights: Tensor, binary_output: bool) -> Any:
-    """`bincount` of a vector, or of each row of a matrix."""
+    """Computes `bincount` of a vector, or of each row of a matrix."""
     x, weights = tensor(input), tensor(weights)
     options: dict[str, Any] = {"minlength": size, "maxlength": size, "dtype": weights.dtype}
     if x.ndim == 2:
@@ -158,12 +158,12 @@ def nth_element(input: Tensor, n: Any, reverse: bool) -> Any:
 
 
 def batch_to_space(input: Tensor, crops: Any, block_size: int) -> Any:
-    """`tf.batch_to_space` with square blocks of the axes 1 and 2."""
+    """Computes `tf.batch_to_space` with square blocks of the axes 1 and 2."""
     return rearranging.batch_to_space(input, [block_size, block_size], crops)
 
 
 def space_to_batch(input: Tensor, paddings: Any, block_size: int) -> Any:
-    """`tf.space_to_batch` with square blocks of the axes 1 and 2."""
+    """Computes `tf.space_to_batch` with square blocks of the axes 1 and 2."""
     return rearranging.space_to_batch(input, [block_size, block_size], paddings)
 
 
@@ -217,7 +217,7 @@ def _places(function: str, source: str, target: str) -> list[int]:
 
 
 def data_format_dim_map(x: Tensor, src_format: str, dst_format: str) -> Any:
-    """For each axis of the one layout its place in the other."""
+    """Maps each axis of the one layout to its place in the other."""
     x = tensor(x)
     _places("DataFormatDimMap", src_format, dst_format)
     table = np.array([dst_format.index(letter) for letter in src_format], x.dtype.numpy_dtype)
@@ -256,7 +256,7 @@ def inplace_sub(x: Tensor, i: Any, v: Any) -> Any:
 
 
 def reverse_flags(tensor: Tensor, dims: Any) -> Any:
-    """`tf.reverse` along the axes whose flag is true."""
+    """Computes `tf.reverse` along the axes whose flag is true."""
     flags = np.asarray(dims.numpy() if hasattr(dims, "numpy") else dims, dtype=bool)
     return rearranging.reverse(tensor, np.flatnonzero(flags).tolist())
 
@@ -286,7 +286,9 @@ def batch_matmul(
 
 
 def einsum(inputs: Tensor, equation: str) -> Any:
-    """`tf.einsum` with its operands in a list; a label twice in the result gives a diagonal."""
+    """Computes `tf.einsum` with its operands in a list; a label twice in the result gives a
+    diagonal.
+    """
     given, _, result = equation.replace(" ", "").partition("->")
     free = iter(sorted(set(string.ascii_letters) - set(equation)))
     operands, labels = list(inputs), ""
@@ -306,7 +308,7 @@ def _nothing(dtype: DTypeLike) -> Any:
 
 
 def svd(input: Tensor, compute_uv: bool, full_matrices: bool) -> tuple:
-    """(s, u, v); u and v are empty if they are not computed."""
+    """Computes (s, u, v); u and v are empty if they are not computed."""
     if compute_uv:
         return decompositions.svd(input, full_matrices)
     s = decompositions.svd(input, full_matrices, False)
@@ -315,7 +317,9 @@ def svd(input: Tensor, compute_uv: bool, full_matrices: bool) -> tuple:
 
 
 def self_adjoint_eig(input: Tensor, compute_v: bool) -> tuple:
-    """(eigenvalues, in the dtype of the input; eigenvectors, empty if they are not computed)."""
+    """Computes (eigenvalues, in the dtype of the input; eigenvectors, empty if they are not
+    computed).
+    """
     x = tensor(input)
     if compute_v:
         e, v = decompositions.eigh(x)
@@ -325,7 +329,9 @@ def self_adjoint_eig(input: Tensor, compute_v: bool) -> tuple:
 
 
 def eig(input: Tensor, compute_v: bool, dtype: DTypeLike) -> tuple:
-    """(eigenvalues, eigenvectors, which are empty if they are not computed), in a complex dtype."""
+    """Computes (eigenvalues, eigenvectors, which are empty if they are not computed), in a complex
+    dtype.
+    """
     if compute_v:
         e, v = decompositions.eig(input)
         return cast(e, dtype), cast(v, dtype)
@@ -359,7 +365,7 @@ def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Tensor)
 
 
 def tridiagonal_solve(diagonals: Any, rhs: Tensor, partial_pivoting: bool) -> Any:
-    """`tf.linalg.tridiagonal_solve` with compact diagonals [..., 3, m]."""
+    """Computes `tf.linalg.tridiagonal_solve` with compact diagonals [..., 3, m]."""
     return banded.tridiagonal_solve(diagonals, rhs, partial_pivoting=partial_pivoting)
 
 
@@ -405,7 +411,9 @@ def batch_norm(
 
 
 def channel_axes(x: Tensor, data_format: str) -> tuple[list, tuple]:
-    """(the axes of x that are no channels, the shape in which numbers of channels lie along x)."""
+    """Returns (the axes of x that are no channels, the shape in which numbers of channels lie along
+    x).
+    """
     channel = 1 if data_format.startswith("NC") else x.ndim - 1
     axes = [axis for axis in range(x.ndim) if axis != channel]
     return axes, tuple(size if axis == channel else 1 for axis, size in enumerate(x.dims))
@@ -422,7 +430,7 @@ def _bessel_factor(count: Any, dtype: DTypeLike) -> Any:
 
 
 def softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
-    """(cross entropy of each row, softmax(features) - labels)."""
+    """Computes (cross entropy of each row, softmax(features) - labels)."""
     features, labels = matching_tensors(features, labels)
     if features.shape.rank not in (None, 2) or labels.shape.rank not in (None, 2):
         raise invalid(
@@ -435,7 +443,7 @@ def softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
 
 
 def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
-    """(cross entropy of each row, softmax(features) - one_hot(labels))."""
+    """Computes (cross entropy of each row, softmax(features) - one_hot(labels))."""
     features, labels = tensor(features), tensor(labels)
     if features.shape.rank not in (None, 2):
         raise invalid("TW203", f"logits must be 2-D, but got shape {features.shape}")
@@ -445,7 +453,7 @@ def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
 
 
 def search_rows(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLike) -> Any:
-    """`tf.searchsorted` in the rows of a matrix."""
+    """Computes `tf.searchsorted` in the rows of a matrix."""
     x, v = tensor(sorted_inputs), tensor(values)
     if x.shape.rank not in (None, 2) or v.shape.rank not in (None, 2):
         raise invalid(
@@ -460,12 +468,12 @@ def search_rows(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLi
 
 
 def stateless(kind: str, shape: ShapeLike, seed: Any, dtype: DTypeLike) -> Any:
-    """`tf.random.stateless_<kind>` with standard parameters."""
+    """Computes `tf.random.stateless_<kind>` with standard parameters."""
     return look_up(f"random.stateless_{kind}")(shape, seed, dtype=dtype)
 
 
 def stateless_integers(shape: ShapeLike, seed: Any, minval: Any, maxval: Any) -> Any:
-    """Integers from minval up to, not including, maxval."""
+    """Draws integers from minval up to, not including, maxval."""
     low, high = matching_tensors(minval, maxval)
     if low.dtype not in dtypes.INTEGER:
         raise value_error("TW102", f"minval has dtype {low.dtype.name}", "integers")
@@ -473,6 +481,6 @@ def stateless_integers(shape: ShapeLike, seed: Any, minval: Any, maxval: Any) ->
 
 
 def stateless_gamma(shape: ShapeLike, seed: Any, alpha: Any) -> Any:
-    """`tf.random.stateless_gamma` in alpha's dtype."""
+    """Computes `tf.random.stateless_gamma` in alpha's dtype."""
     alpha = tensor(alpha)
     return look_up("random.stateless_gamma")(shape, seed, alpha, dtype=alpha.dtype)

@@ -208,7 +208,9 @@ def block_lstm_grad(
 def gru_cell(
     x: Tensor, h_prev: Tensor, w_ru: object, w_c: object, b_ru: object, b_c: object
 ) -> tuple:
-    """One step of a GRU (Cho et al. 2014): its gates r and u, the candidate c, the new h."""
+    """Computes one step of a GRU (Cho et al. 2014): its gates r and u, the candidate c, the new
+    h.
+    """
     product = look_up("matmul")
     r, u = split(_sigmoid(product(concat([x, h_prev], 1), w_ru) + b_ru), 2, 1)
     c = _tanh(product(concat([x, h_prev * r], 1), w_c) + b_c)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def seed_graph(first: int, second: int) -> Iterator[int | None]:
-    """Inside, the first seed is that of the graph; gives the own one."""
+    """Sets the graph's seed to the first one inside; gives the own one."""
     graph = dispatch.context.base
     if not first and not second:
         yield None
@@ -61,13 +61,13 @@ def floats(kind: str, shape: ShapeLike, dtype: DTypeLike, seed: int, seed2: int)
 
 
 def integers(shape: TensorShape, minval: Any, maxval: Any, seed: int, seed2: int) -> Any:
-    """Integers from an interval."""
+    """Draws integers from an interval."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.uniform")(shape, minval, maxval, minval.dtype, own)
 
 
 def shuffle(value: object, seed: int, seed2: int) -> Any:
-    """Rows in another order."""
+    """Shuffles rows."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.shuffle")(value, own)
 
@@ -75,7 +75,7 @@ def shuffle(value: object, seed: int, seed2: int) -> Any:
 def classes(
     logits: np.ndarray, num_samples: object, seed: int, seed2: int, output_dtype: DTypeLike
 ) -> Any:
-    """Classes by their log-probabilities."""
+    """Draws classes by their log-probabilities."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.categorical")(logits, num_samples, output_dtype, own)
 
@@ -97,7 +97,9 @@ def poisson(
 def draw_truncated_normal_rows(
     shape: Any, means: Any, stdevs: Any, minvals: Any, maxvals: Any, seed: int, seed2: int
 ) -> Any:
-    """Normal numbers between bounds, those of each row of the result with parameters of its own."""
+    """Draws normal numbers between bounds, those of each row of the result with parameters of its
+    own.
+    """
     with seed_graph(seed, seed2) as own:
         pair = look_up("random.uniform")([2], 0, 2**31 - 1, int32, own)
         across = [-1] + [1] * (shape.dims[0] - 1)
@@ -117,7 +119,7 @@ def crop(image: Tensor, size: Any, seed: int, seed2: int) -> Any:
 
 
 def unforeseeable(shape: ShapeLike, dtype: DTypeLike) -> Any:
-    """Integers over their whole range."""
+    """Draws integers over their whole range."""
     seed = look_up("random.uniform")([2], 0, 2**31 - 1, int32)
     return look_up("random.stateless_uniform")(shape, seed, None, None, dtype)
 
@@ -144,7 +146,7 @@ def candidates(
     seed: int,
     seed2: int,
 ) -> tuple:
-    """Sampled classes, and how often the true and the sampled ones are expected."""
+    """Samples classes, and computes how often the true and the sampled ones are expected."""
     with seed_graph(seed, seed2) as own:
         function = look_up(f"random.{kind}_candidate_sampler")
         return tuple(function(true_classes, num_true, num_sampled, unique, range_max, own))
@@ -153,7 +155,7 @@ def candidates(
 def all_candidates(
     true_classes: object, num_true: int, num_sampled: int, unique: bool, seed: int, seed2: int
 ) -> tuple:
-    """All classes as candidates."""
+    """Returns all classes as candidates."""
     function = look_up("random.all_candidate_sampler")
     return tuple(function(true_classes, num_true, num_sampled, unique))
 
@@ -213,7 +215,9 @@ def key_counter_algorithm(seed: TensorLike) -> tuple:
 
 
 def _stream(key: Any, counter: Any, alg: object) -> tuple[Any, int]:
-    """(the stream of a key and a counter, the algorithm): Philox unless a constant says another."""
+    """Returns (the stream of a key and a counter, the algorithm): Philox unless a constant says
+    another.
+    """
     if type(alg) is Symbol:
         content = constant_of(alg.node)
         number = prims.PHILOX if content is None else int(content.array)
@@ -235,7 +239,7 @@ def of_key(
 def integers_of_key(
     shape: ShapeLike, key: object, counter: IRValue, alg: str, minval: object, maxval: object
 ) -> Any:
-    """Integers from an interval."""
+    """Draws integers from an interval."""
     stream, number = _stream(key, counter, alg)
     dims = shape_of(shape, "StatelessRandomUniformIntV2")
     return prims.random_integers(stream, minval, maxval, shape=dims, algorithm=number)
@@ -248,12 +252,12 @@ def gamma_of_key(shape: ShapeLike, key: object, counter: IRValue, alg: str, alph
 
 
 def shuffle_of_key(value: Tensor, key: Any, counter: object, alg: object) -> Any:
-    """Rows in another order."""
+    """Shuffles rows."""
     return reorder(value, _stream(key, counter, alg)[0])
 
 
 def bits(shape: ShapeLike, seed: TensorLike, dtype: DTypeLike) -> Any:
-    """Integers over their whole range."""
+    """Draws integers over their whole range."""
     return look_up("random.stateless_uniform")(shape, seed, None, None, dtype)
 
 
@@ -296,7 +300,7 @@ def of_generator(
 def integers_of_generator(
     resource: object, algorithm: int, shape: TensorShape, minval: Any, maxval: Any
 ) -> Any:
-    """Integers of a generator from an interval."""
+    """Draws integers of a generator from an interval."""
     with _generator(resource) as generator:
         return generator.uniform(shape, minval, maxval, minval.dtype)
 

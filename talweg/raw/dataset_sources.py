@@ -33,7 +33,7 @@ def numbers(start: int, stop: int, step: object, output_types: list) -> Any:
 
 
 def whole(components: list) -> Any:
-    """One element."""
+    """Returns one element."""
     return variant_of(look_up("data.Dataset").from_tensors(tuple(components)))
 
 
@@ -43,7 +43,7 @@ def slices(components: list) -> Any:
 
 
 def list_elements(tensors: list, output_types: list) -> Any:
-    """Elements one after the other."""
+    """Makes a dataset of elements one after the other."""
     count = len(output_types)
     rows = [tuple(tensors[i : i + count]) for i in range(0, len(tensors), count)]
     found = look_up("data.Dataset").from_tensors(rows[0])
@@ -53,7 +53,7 @@ def list_elements(tensors: list, output_types: list) -> Any:
 
 
 def random_numbers(seed: TensorLike, seed2: int) -> Any:
-    """Random numbers without end."""
+    """Makes a dataset of random numbers without end."""
     source = look_up("data.Dataset").random(seed_of(seed, seed2))
     return variant_of(source.map(lambda x: (x,)))
 

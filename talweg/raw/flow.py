@@ -40,12 +40,12 @@ def constant(value: object, dtype: DTypeLike) -> Any:
 
 
 def nothing() -> Any:
-    """No operation."""
+    """Makes no operation."""
     return look_up("no_op")()
 
 
 def print_values(input: list[Any], data: list, message: str, first_n: int, summarize: int) -> Any:
-    """`input`, after values were printed."""
+    """Prints values, and returns `input`."""
     return look_up("compat.v1.Print")(input, data, message, first_n, summarize)
 
 
@@ -143,7 +143,7 @@ def gradient_of(input: list, Tout: list, f: Callable[..., Any]) -> list:
 
 
 def zeros_like(x: Tensor) -> Any:
-    """Zeros of a shape."""
+    """Makes zeros of a shape."""
     return look_up("zeros_like")(x)
 
 
@@ -168,19 +168,21 @@ registered: dict[str, Callable[..., Any]] = {}  # Python functions by their toke
 
 
 def switch(data: list[Any], pred: object) -> tuple:
-    """(data if `pred` is false, data if it is true): the other one holds nothing (zeros)."""
+    """Returns (data if `pred` is false, data if it is true): the other one holds nothing
+    (zeros).
+    """
     taken = bool(scalar_of(pred))
     dead = look_up("zeros_like")(data)
     return (dead, data) if taken else (data, dead)
 
 
 def merge(inputs: list) -> tuple:
-    """(the first input, its number)."""
+    """Returns (the first input, its number)."""
     return inputs[0], of_array(0, int32)
 
 
 def ref_select(index: int, inputs: list) -> Any:
-    """One of several variables."""
+    """Returns one of several variables."""
     return inputs[int(scalar_of(index))]
 
 
@@ -220,13 +222,13 @@ def tile_grad(input: Tensor, multiples: object) -> Any:
 
 
 def fingerprint(data: list[Any], method: str) -> Any:
-    """Eight bytes that stand for each row."""
+    """Returns eight bytes that stand for each row."""
     function = look_up("fingerprint")
     return function(data, scalar_of(method).decode())
 
 
 def isotonic(input: list[Any], output_dtype: DTypeLike) -> tuple:
-    """(the decreasing rows nearest to those given, the number of each element's block)."""
+    """Computes (the decreasing rows nearest to those given, the number of each element's block)."""
     y, segments = look_up("nn.isotonic_regression")(input)
     return look_up("cast")(y, output_dtype), segments
 

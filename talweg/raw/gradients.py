@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def pullback(function: Callable[[Any], Any], x: object, g: Tensor) -> Any:
-    """gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
+    """Computes gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
     with GradientTape() as tape:
         tape.watch(x)
         y = function(x)
@@ -43,31 +43,31 @@ def pullback(function: Callable[[Any], Any], x: object, g: Tensor) -> Any:
 
 
 def tanh_grad(y: object, dy: object) -> Any:
-    """dy (1 - y²), with y = tanh x."""
+    """Computes dy (1 - y²), with y = tanh x."""
     y, dy = matching_tensors(y, dy)
     return dy * (1 - arithmetic.square(y))
 
 
 def sigmoid_grad(y: object, dy: object) -> Any:
-    """dy y (1 - y), with y = σ(x)."""
+    """Computes dy y (1 - y), with y = σ(x)."""
     y, dy = matching_tensors(y, dy)
     return dy * y * (1 - y)
 
 
 def sqrt_grad(y: Tensor, dy: object) -> Any:
-    """dy / (2 y), with y = √x."""
+    """Computes dy / (2 y), with y = √x."""
     y, dy = matching_tensors(y, dy)
     return dy * 0.5 / y
 
 
 def rsqrt_grad(y: Tensor, dy: object) -> Any:
-    """-dy y³ / 2, with y = 1/√x."""
+    """Computes -dy y³ / 2, with y = 1/√x."""
     y, dy = matching_tensors(y, dy)
     return dy * -0.5 * y * y * y
 
 
 def reciprocal_grad(y: object, dy: object) -> Any:
-    """-dy y², with y = 1/x."""
+    """Computes -dy y², with y = 1/x."""
     y, dy = matching_tensors(y, dy)
     return -dy * y * y
 
@@ -96,7 +96,7 @@ def leaky_relu_grad(gradients: object, features: object, alpha: float) -> Any:
 
 
 def elu_grad(gradients: object, outputs: object) -> Any:
-    """g (y + 1) where y = elu(x) < 0, g elsewhere."""
+    """Computes g (y + 1) where y = elu(x) < 0, g elsewhere."""
     g, y = matching_tensors(gradients, outputs)
     return arithmetic.select(y < 0, g * (y + 1), g)
 
@@ -105,19 +105,19 @@ SELU_SCALE, SELU_SCALE_ALPHA = 1.0507009873554804934193349852946, 1.758099340847
 
 
 def selu_grad(gradients: object, outputs: object) -> Any:
-    """g (y + λα) where y = selu(x) < 0, λ g elsewhere."""
+    """Computes g (y + λα) where y = selu(x) < 0, λ g elsewhere."""
     g, y = matching_tensors(gradients, outputs)
     return arithmetic.select(y < 0, g * (y + SELU_SCALE_ALPHA), g * SELU_SCALE)
 
 
 def softplus_grad(gradients: object, features: object) -> Any:
-    """g σ(x)."""
+    """Computes g σ(x)."""
     g, x = matching_tensors(gradients, features)
     return g * transcendental.sigmoid(x)
 
 
 def softsign_grad(gradients: object, features: object) -> Any:
-    """g / (1 + |x|)²."""
+    """Computes g / (1 + |x|)²."""
     g, x = matching_tensors(gradients, features)
     return g / arithmetic.square(1 + arithmetic.abs_(x))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def adjust_contrast(images: Tensor, contrast_factor: Any, min_value: Any, max_value: Any) -> Any:
-    """(x - mean) factor + mean, clipped to an interval, float32."""
+    """Computes (x - mean) factor + mean, clipped to an interval, float32."""
     x = cast(images, float32)
     mean = reduce_mean(x, [-3, -2], keepdims=True)
     return look_up("clip_by_value")((x - mean) * contrast_factor + mean, min_value, max_value)
@@ -71,7 +71,7 @@ def _linear_weights(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 
 def _cubic(x: np.ndarray, a: float) -> np.ndarray:
-    """Keys' kernel at distances below 2."""
+    """Computes Keys' kernel at distances below 2."""
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
     return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
@@ -127,13 +127,13 @@ def _resize(x: Tensor, new: list[int], method: str, align: bool, half: bool) -> 
 def resize_bilinear(
     images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool
 ) -> Any:
-    """Images of another size by linear interpolation, float32."""
+    """Resizes images by linear interpolation, float32."""
     new = _check_size(size, align_corners, half_pixel_centers)
     return cast(_resize(images, new, "bilinear", align_corners, half_pixel_centers), float32)
 
 
 def resize_bicubic(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
-    """Images of another size by Keys' cubic interpolation, float32."""
+    """Resizes images by Keys' cubic interpolation, float32."""
     new = _check_size(size, align_corners, half_pixel_centers)
     return cast(_resize(images, new, "bicubic", align_corners, half_pixel_centers), float32)
 
@@ -152,7 +152,7 @@ def _nearest(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 
 def resize_nearest(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
-    """Images of another size, each pixel the copy of one."""
+    """Resizes images; each pixel is the copy of one."""
     new = _check_size(size, align_corners, half_pixel_centers)
     x = images
     for axis in (1, 2):
@@ -225,7 +225,7 @@ def _move(images: Tensor, new: list, scale: Any, translation: Any, kind: str, an
 def scale_and_translate(
     images: Tensor, size: Any, scale: Any, translation: Any, kernel_type: str, antialias: bool
 ) -> Any:
-    """Images scaled and shifted into images of `size`, float32."""
+    """Scales and shifts images into images of `size`, float32."""
     if kernel_type not in _KERNELS:
         raise invalid("TW207", f"Unrecognized kernel type: {kernel_type}", f"of {[*_KERNELS]}")
     return cast(
@@ -289,7 +289,7 @@ def non_max_suppression_v4(
     score_threshold: Any,
     pad_to_max_output_size: bool,
 ) -> tuple:
-    """(the boxes that remain, how many); perhaps filled up with zeros."""
+    """Selects (the boxes that remain, their number); perhaps filled up with zeros."""
     found = non_max_suppression(boxes, scores, max_output_size, iou_threshold, score_threshold)
     count = look_up("shape")(found)[0]
     if pad_to_max_output_size:
@@ -346,7 +346,7 @@ def sample_box(
 
 
 def draw_boxes(images: Tensor, boxes: Tensor) -> Any:
-    """Images with frames around boxes, in colours of their own."""
+    """Draws frames around boxes in images, in colours of their own."""
     return look_up("image.draw_bounding_boxes")(images, boxes, None)
 
 
@@ -359,7 +359,7 @@ def extract_glimpse(
     uniform_noise: bool,
     noise: str,
 ) -> Any:
-    """Windows of images around places, noise outside of the images."""
+    """Extracts windows of images around places, noise outside of the images."""
     function = look_up("image.extract_glimpse")
     return function(input, size, offsets, centered, normalized, noise)
 
@@ -372,7 +372,7 @@ def encode_jpeg_of_quality(images: Tensor, quality: Any) -> Any:
 def transform(
     images: Tensor, transforms: Any, output_shape: ShapeLike, interpolation: str, fill_mode: str
 ) -> Any:
-    """Images seen through projective maps, 0 outside."""
+    """Transforms images by projective maps, 0 outside."""
     return look_up("raw_ops.ImageProjectiveTransformV3")(
         images=images,
         transforms=transforms,

@@ -171,7 +171,7 @@ class OptionalCell:
 
 
 def optional(components: list) -> Any:
-    """Tensors that are there."""
+    """Makes an optional with tensors."""
     return handle_of(OptionalCell(list(components)))
 
 
@@ -216,7 +216,7 @@ def no_lmdb(filenames: object) -> Any:
 
 
 def compress_element(components: list) -> Any:
-    """Tensors as one value."""
+    """Packs tensors into one value."""
     return handle_of(OptionalCell(list(components)))
 
 

@@ -60,7 +60,7 @@ def from_tensor(tensor: Tensor, element_shape: ShapeLike) -> Any:
 
 
 def item(input_handle: Any, index: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> Any:
-    """One element."""
+    """Returns one element."""
     return elements.list_get(input_handle, index, dims=_dims(element_shape), dtype=element_dtype)
 
 
@@ -84,7 +84,7 @@ def stack(
 def gather_elements(
     input_handle: Any, indices: Tensor, element_shape: ShapeLike, element_dtype: DTypeLike
 ) -> Any:
-    """Some elements along a new axis."""
+    """Gathers some elements along a new axis."""
     return gather(stack(input_handle, element_shape, element_dtype, -1), indices)
 
 
@@ -100,7 +100,7 @@ def push(input_handle: Any, tensor: Tensor) -> Any:
 
 
 def push_to_each(input_handles: Any, tensor: Tensor) -> Any:
-    """Several lists, each with a row of a tensor more."""
+    """Pushes a row of a tensor to each of several lists."""
     handles = list(numbers_of(input_handles).reshape(-1))
     found = np.empty(len(handles), object)
     for place, handle in enumerate(handles):
@@ -109,7 +109,7 @@ def push_to_each(input_handles: Any, tensor: Tensor) -> Any:
 
 
 def pop(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> tuple:
-    """(the list without its last element, that)."""
+    """Pops an element: (the list without its last element, that)."""
     last = elements.list_size(input_handle) - 1
     dims = _dims(element_shape)
     x = elements.list_get(input_handle, last, dims=dims, dtype=element_dtype)
@@ -138,7 +138,7 @@ def scatter_into(input_handle: Any, tensor: Tensor, indices: Tensor) -> Any:
 def concat_elements(
     input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike, leading_dims: Any = None
 ) -> tuple:
-    """(all elements one after the other, their lengths)."""
+    """Joins all elements: (them one after the other, their lengths)."""
     dims = sizes_of(element_shape) if hasattr(element_shape, "rank") else _dims(element_shape)
     dims = None if dims is None else (None, *dims[1:])
     lengths = cast(parts.list_lengths(input_handle), int64)

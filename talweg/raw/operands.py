@@ -218,5 +218,5 @@ def integers_of(x: object) -> list[int]:
 
 
 def as_size_vector(*numbers: int) -> EagerTensor:
-    """Integers as an int32 vector."""
+    """Converts integers to an int32 vector."""
     return of_array(np.array(numbers), int32)

@@ -115,7 +115,7 @@ def _operation(line: str) -> OpSignature:
 
 @cache
 def names() -> list[str]:
-    """All types of operations that there are."""
+    """Returns all types of operations that there are."""
     return list(_lines())
 
 

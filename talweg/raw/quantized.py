@@ -23,13 +23,13 @@ LEVELS = 1 << 32  # numbers of qint32
 
 
 def quantize(x: Tensor, low: Any, high: Any, kind: Any, axis: int, **more: object) -> tuple:
-    """`tf.quantization.quantize`, where -1 is no axis."""
+    """Computes `tf.quantization.quantize`, where -1 is no axis."""
     own = None if axis == -1 else axis
     return look_up("quantization.quantize")(x, low, high, kind, axis=own, **more)
 
 
 def dequantize(x: Tensor, low: Any, high: Any, axis: int, **more: object) -> Any:
-    """`tf.quantization.dequantize`, where -1 is no axis."""
+    """Computes `tf.quantization.dequantize`, where -1 is no axis."""
     own = None if axis == -1 else axis
     return look_up("quantization.dequantize")(x, low, high, axis=own, **more)
 
@@ -102,7 +102,7 @@ def conv2d(
 
 
 def multiply(x: Tensor, y: Tensor, *ranges: object) -> tuple:
-    """Products of quantized numbers."""
+    """Multiplies quantized numbers."""
     return _multiply_quantized(look_up("multiply"), x, y, ranges)
 
 
@@ -113,7 +113,7 @@ def apply_to_integers(function: str, x: Tensor, low: Any, high: Any, **more: obj
 
 
 def reshape(x: Tensor, shape: ShapeLike, low: Any, high: Any) -> tuple:
-    """Another shape."""
+    """Reshapes quantized numbers."""
     return apply_to_integers("reshape", x, low, high, shape=shape)
 
 

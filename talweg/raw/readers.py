@@ -141,13 +141,13 @@ def _parts(reader: object, queue: object) -> tuple[ReaderCell, QueueResource]:
 
 
 def read(reader_handle: object, queue_handle: object) -> tuple:
-    """(the key, the record) that come next."""
+    """Reads the next (key, record)."""
     reader, queue = _parts(reader_handle, queue_handle)
     return tuple([of_array(np.array(part, object)) for part in reader.next(queue)])
 
 
 def read_up_to(reader_handle: object, queue_handle: object, num_records: object) -> tuple:
-    """(the keys, the records) that come next, as many as one file has at most."""
+    """Reads the next (keys, records), as many as one file has at most."""
     reader, queue = _parts(reader_handle, queue_handle)
     found: list[Record] = []
     with reader.lock:

@@ -42,7 +42,7 @@ def segment_grad(
 def segment_grad_of_rows(
     kind: str, grad: Tensor, indices: Tensor, segment_ids: Tensor, dense_output_dim0: Any
 ) -> tuple:
-    """(the rows of the gradient that are not zero, their numbers)."""
+    """Computes (the rows of the gradient that are not zero, their numbers)."""
     places, inverse = np.unique(numbers_of(indices), return_inverse=True)
     own = of_array(inverse.reshape(numbers_of(indices).shape).astype(np.int32))
     rows = of_array(len(places))
@@ -53,7 +53,7 @@ def segment_grad_of_rows(
 
 
 def fill_empty_rows(indices: Tensor, values: Tensor, dense_shape: Any, default_value: Any) -> tuple:
-    """(places, values, which rows were empty, where each value went)."""
+    """Fills empty rows: (places, values, which rows were empty, where each value went)."""
     places, shape = numbers_of(indices), numbers_of(dense_shape)
     rows = places[:, 0] if len(places) else np.zeros(0, np.int64)
     empty = ~np.isin(np.arange(shape[0]), rows)
@@ -72,7 +72,7 @@ def fill_empty_rows(indices: Tensor, values: Tensor, dense_shape: Any, default_v
 def ragged_fill_empty_rows(
     value_rowids: Any, values: Tensor, nrows: Any, default_value: Any
 ) -> tuple:
-    """(row ids, values, which rows were empty, where each value went)."""
+    """Fills empty rows: (row ids, values, which rows were empty, where each value went)."""
     rows, count = numbers_of(value_rowids), int(scalar_of(nrows))
     for place in np.flatnonzero((rows < 0) | (rows >= count)).tolist():
         raise invalid("TW206", f"value_rowids[{place}] is {rows[place]}", f"a row of [0, {count})")
@@ -84,7 +84,7 @@ def ragged_fill_empty_rows(
 
 
 def fill_empty_rows_grad(reverse_index_map: Any, grad_values: Any) -> tuple:
-    """(the gradient of the values, that of the default)."""
+    """Computes (the gradient of the values, that of the default)."""
     by_values = gather(grad_values, reverse_index_map)
     total = look_up("reduce_sum")(grad_values)
     return by_values, total - look_up("reduce_sum")(by_values)
@@ -247,7 +247,7 @@ def ragged_counts(
     minlength: int,
     maxlength: int,
 ) -> tuple:
-    """`dense_counts` of the rows of a ragged tensor."""
+    """Counts the numbers in each row of a ragged tensor, as `dense_counts`."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
     rows = _rows(splits, values)
     return _sparse_counts(rows, own, binary_output, minlength, maxlength, weights.dtype, False)
@@ -383,7 +383,7 @@ def _distance(a: list, b: list) -> int:
 
 
 def ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> tuple:
-    """(the splits, the numbers) of a range for each row."""
+    """Computes (the splits, the numbers) of a range for each row."""
     found = look_up("ragged.range")(starts, limits, deltas, row_splits_dtype=as_dtype(Tsplits))
     return found.row_splits, found.values
 
@@ -397,7 +397,7 @@ def ragged_to_sparse(rt_nested_splits: list, rt_dense_values: Any) -> tuple:
 def ragged_gather(
     params_nested_splits: list, params_dense_values: Any, indices: Tensor, OUTPUT_RAGGED_RANK: int
 ) -> tuple:
-    """(the splits, the values) of rows of a ragged tensor."""
+    """Computes (the splits, the values) of rows of a ragged tensor."""
     make = look_up("RaggedTensor").from_nested_row_splits
     found = gather(make(params_dense_values, params_nested_splits), indices)
     return list(found.nested_row_splits), found.flat_values

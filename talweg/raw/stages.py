@@ -118,7 +118,7 @@ def unstage(
 def stage_peek(
     index: int, dtypes: list, capacity: int, memory_limit: int, container: str, shared_name: str
 ) -> list:
-    """Values of a staging area, which stay."""
+    """Returns values of a staging area, which stay."""
     return _area(capacity, container, shared_name).take(int(scalar_of(index)))
 
 
@@ -170,7 +170,7 @@ def map_take(
     container: str,
     shared_name: str,
 ) -> list:
-    """Components of a key."""
+    """Takes the components of a key."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     return area.take(int(scalar_of(key)), integers_of(indices), remove)[1]
 
@@ -184,7 +184,7 @@ def map_take_any(
     container: str,
     shared_name: str,
 ) -> tuple:
-    """(a key, its components)."""
+    """Takes (a key, its components)."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     key, values = area.take(None, integers_of(indices), True)
     return of_array(key, int64), values
@@ -383,7 +383,7 @@ def add_sparse_gradient(
 
 
 def take_sparse_gradient(handle: Tensor, num_required: Any, dtype: Any) -> tuple:
-    """(the rows, their means or sums, the shape)."""
+    """Takes (the rows, their means or sums, the shape)."""
     cell = _accumulator(handle)
     with cell.changed:
         cell.take(int(scalar_of(num_required)))

@@ -150,7 +150,7 @@ def destroy(resource: object, ignore_lookup_error: bool) -> None:
 
 
 def nothing(resource: object) -> None:
-    """No effect: variables here copy when they must."""
+    """Does nothing: variables here copy when they must."""
 
 
 def count_up(ref: object, limit: int) -> Any:
@@ -184,13 +184,13 @@ def destroy_temporary(ref: object, var_name: str) -> Any:
 def gather_rows(
     resource: object, indices: np.ndarray, dtype: DTypeLike, batch_dims: int, validate_indices: bool
 ) -> Any:
-    """Rows of a variable."""
+    """Gathers rows of a variable."""
     axis = batch_dims
     return gather(variable_of(resource), indices, axis=axis, batch_dims=batch_dims)
 
 
 def gather_places(resource: object, indices: np.ndarray, dtype: DTypeLike) -> Any:
-    """Elements or slices of a variable."""
+    """Gathers elements or slices of a variable."""
     return gather_nd(variable_of(resource).read_value(), indices)
 
 

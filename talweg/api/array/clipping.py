@@ -26,7 +26,7 @@ def _values(x: object) -> Any:
 
 
 def _like(x: object, values: object) -> Any:
-    """`values` in the form of x."""
+    """Puts `values` in the form of x."""
     if isinstance(x, IndexedSlices):
         return IndexedSlices(values, x.indices, x.dense_shape)
     return values

@@ -227,7 +227,7 @@ def confusion_matrix(
 
 
 def _check_classes(pair: list, num_classes: object) -> None:
-    """InvalidArgumentError for classes outside; in a graph the scatter finds them."""
+    """Raises InvalidArgumentError for classes outside; in a graph the scatter finds them."""
     for x, argument in zip(pair, ("labels", "predictions")):
         if type(x) is Symbol:
             continue
@@ -242,7 +242,7 @@ def _check_classes(pair: list, num_classes: object) -> None:
 
 
 def _squeeze_pair(x: Tensor, y: Tensor) -> tuple:
-    """Both without a last axis of size 1 that only one of them has."""
+    """Squeezes a last axis of size 1 that only one of both has."""
     extra = len(x.dims) - len(y.dims)
     if extra == 1 and not differ(x.dims[-1], 1):
         x = layout.reshape(x, shape=x.dims[:-1])

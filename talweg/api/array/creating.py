@@ -46,7 +46,7 @@ FEW = 1000  # elements of a constant that a graph holds as such
 
 
 def _fill(dims: tuple, value: Any) -> Any:
-    """`value` everywhere, in a graph: by broadcasting unless it is small."""
+    """Fills a tensor with `value` in a graph: by broadcasting unless it is small."""
     if is_symbolic(dims) or math.prod(dims) > FEW:
         return _broadcast(constant(value), shape=dims)
     return constant(np.full(dims, value, value.dtype))

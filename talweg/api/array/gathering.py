@@ -159,7 +159,9 @@ def gather_nd(
 
 
 def _with_batch_places(i: Any, batch: int) -> Any:
-    """i [b..., k, depth] with the batch coordinates before each index: [b..., k, batch + depth]."""
+    """Puts the batch coordinates before each index: i [b..., k, depth] -> [b..., k, batch +
+    depth].
+    """
     dims = i.dims[:-1]
     columns = []
     for axis in range(batch):
@@ -317,13 +319,13 @@ def dense(slices: IndexedSlices) -> Any:
 
 
 def _as_ids(indices: Tensor) -> Any:
-    """Indices as segment ids, which are int32 or int64."""
+    """Converts indices to segment ids, which are int32 or int64."""
     return indices if indices.dtype is int64 else arithmetic.cast(indices, dtype=int32)
 
 
 @implement_hook("add_slices")
 def add_slices(x: TensorLike, y: IndexedSlices) -> Any:
-    """x + y where at least one is IndexedSlices: sparse if both are, else dense."""
+    """Adds x + y where at least one is IndexedSlices: sparse if both are, else dense."""
     if not isinstance(x, IndexedSlices):
         return arithmetic.add(x, dense(y))
     if not isinstance(y, IndexedSlices):

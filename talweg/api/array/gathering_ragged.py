@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def gather_ragged(params: object, indices: object, axis: Any, batch_dims: Any) -> Any:
-    """`tf.gather` with at least one ragged operand; ValueError for an axis that is not there."""
+    """Gathers with at least one ragged operand; ValueError for an axis that is not there."""
     x = params if isinstance(params, RaggedTensor) else tensor(params)
     i = indices if isinstance(indices, RaggedTensor) else tensor(indices)
     batch = _place(int(batch_dims), i, "batch_dims") if batch_dims else 0
@@ -83,7 +83,7 @@ def _with_rows(x: Any) -> RaggedTensor:
 
 
 def _for_each_row(i: Any, rows: Any) -> Any:
-    """`rows` copies of i along a new first axis."""
+    """Repeats i `rows` times along a new first axis."""
     if not isinstance(i, RaggedTensor):
         return layout.broadcast_to(i, shape=(rows, *i.dims))
     count = _count(i)
@@ -92,7 +92,9 @@ def _for_each_row(i: Any, rows: Any) -> Any:
 
 
 def _places(x: RaggedTensor, i: Any) -> Any:
-    """Indices within the rows of x, one structure of them a row, as places among x.values."""
+    """Converts indices within the rows of x, one structure of them a row, to places among
+    x.values.
+    """
     starts, lengths = x.row_starts(), x.row_lengths()
     if not isinstance(i, RaggedTensor):
         shape = (i.dims[0], *(1,) * (len(i.dims) - 1))
@@ -109,5 +111,5 @@ def _places(x: RaggedTensor, i: Any) -> Any:
 
 
 def _within(i: Any, lengths: Any) -> Any:
-    """Indices, after InvalidArgumentError unless they lie within their rows."""
+    """Checks that indices lie within their rows; InvalidArgumentError otherwise."""
     return checking.check_within(i, layout.broadcast_to(lengths, shape=i.dims))

@@ -117,7 +117,7 @@ def dims_or_none(x: Any) -> tuple | None:
 
 
 def set_rank(x: object, rank: int) -> Any:
-    """`x`, known to have this rank if it is a tensor of a graph of unknown rank."""
+    """Sets the rank of `x` if it is a tensor of a graph of unknown rank."""
     return ensure_dims(x, shape=(None,) * rank) if dims_or_none(x) is None else x
 
 
@@ -142,7 +142,7 @@ def in_graph() -> bool:
 
 
 def as_unsized_vector(value: object) -> Any:
-    """`value` if it is an integer vector of a graph with an unknown number of elements."""
+    """Returns `value` if it is an integer vector of a graph with an unknown number of elements."""
     if type(value) is not Symbol or value.dtype not in (int32, int64):
         return None
     dims = value.node.aval.dims
@@ -150,7 +150,7 @@ def as_unsized_vector(value: object) -> Any:
 
 
 def set_dims(value: object, dims: tuple) -> Any:
-    """`value`, known to have the shape `dims` if it is an integer tensor of a graph without one."""
+    """Sets the shape `dims` of `value` if it is an integer tensor of a graph without one."""
     if type(value) is Symbol:
         own = value.node.aval.dims
         if own is None or is_symbolic(own):
@@ -175,12 +175,12 @@ def require_integer(value: object, function: str, argument: str) -> Size:
 
 
 def axis_scalar(value: TensorLike, rank: int, function: str, argument: str = "axis") -> int:
-    """One axis counted from the front; InvalidArgumentError if it is not an axis."""
+    """Counts one axis from the front; InvalidArgumentError if it is not an axis."""
     return normalize_axis(function, integer_scalar(value, function, argument), rank, argument)
 
 
 def axis_in_range(value: Any, rank: int) -> int:
-    """One axis counted from the front; ValueError if it is not an axis."""
+    """Counts one axis from the front; ValueError if it is not an axis."""
     try:
         axis = int(value)
     except (TypeError, ValueError):
@@ -221,13 +221,13 @@ def size_tensor(size: Size, dtype: DType) -> Any:
 
 
 def sizes_tensor(sizes: Any, dtype: DType) -> Any:
-    """Sizes as an integer vector."""
+    """Converts sizes to an integer vector."""
     if is_symbolic(sizes):
         return stack(*[size_tensor(size, dtype) for size in sizes], axis=0)
     return constant(np.array(sizes, dtype.numpy_dtype))
 
 
 def numbers(dtype: DType, function: str, argument: str) -> None:
-    """InvalidArgumentError unless `dtype` is int32 or int64."""
+    """Raises InvalidArgumentError unless `dtype` is int32 or int64."""
     if dtype not in (int32, int64):
         raise invalid("TW102", f"{function}: {argument} is {dtype.name}", "int32 or int64")

@@ -235,7 +235,7 @@ def _mirror(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
 
 
 def _check_image(function: str, x: Tensor, block_size: object, data_format: str) -> None:
-    """Errors unless `x` is a batch of images in a layout that is there."""
+    """Raises errors unless `x` is a batch of images in a layout that is there."""
     formats = ("NHWC", "NCHW", "NCHW_VECT_C")
     if not isinstance(data_format, str) or data_format not in formats:
         raise invalid("TW207", f"{function}: data_format={data_format!r}", '"NHWC" or "NCHW"')
@@ -443,6 +443,6 @@ def required_space_to_batch_paddings(
 
 
 def _pairs(low: np.ndarray, high: np.ndarray) -> Any:
-    """Two vectors of sizes as the columns of an int32 matrix."""
+    """Stacks two vectors of sizes as the columns of an int32 matrix."""
     flat = tuple(np.stack([low, high], 1).reshape(-1).tolist())
     return layout.reshape(sizes_tensor(flat, int32), shape=(len(low), 2))

@@ -133,7 +133,7 @@ def resolve_shape(shape: Any, dims: tuple) -> tuple:
 
 
 def _resolve_sizes(shape: tuple, dims: tuple) -> tuple:
-    """`shape`, which holds symbolic sizes of any sign, for a tensor of shape `dims`."""
+    """Resolves `shape`, which holds symbolic sizes of any sign, for a tensor of shape `dims`."""
     numbers = [n for n in shape if type(n) is int]
     if numbers.count(-1) > 1 or any(n < -1 for n in numbers):
         raise invalid("TW205", f"reshape: shape={shape}", "sizes >= 0, and at most one -1")

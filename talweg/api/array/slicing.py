@@ -187,7 +187,9 @@ _WHOLE = (None, None, None)
 
 
 def _index_of(index: Any, size: Any, axis: int) -> Any:
-    """`index`, unless it certainly lies outside, or a batch has one for each of its parts."""
+    """Returns `index`, unless it certainly lies outside, or a batch has one for each of its
+    parts.
+    """
     if isinstance(index, Tensor):
         raise _wrong(index)
     if below(size - 1, index) or (below(index, 0) and below(size + index, 0)):
@@ -264,7 +266,7 @@ def apply(slices: SlicePlan, x: Any) -> Any:
 
 
 def _apply_raw(key: tuple, new: list, x: Any) -> Any:
-    """x[key] where bounds or sizes are symbolic, with new axes at the places `new`."""
+    """Computes x[key] where bounds or sizes are symbolic, with new axes at the places `new`."""
     result = dynamic.slice_by(x, key=key) if key else x
     if new:
         dims = list(result.dims)
@@ -414,7 +416,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 
 def _check_part(axis: int, start: Any, count: Any, have: Any) -> None:
-    """InvalidArgumentError where a begin or size is known to be wrong."""
+    """Raises InvalidArgumentError where a begin or size is known to be wrong."""
     if below(start, 0) or below(have, start):
         text = f"slice: expected begin[{axis}] in [0, {have}], but got {start}"
         raise invalid_value("TW206", text)
@@ -434,7 +436,7 @@ def _ends(starts: tuple, counts: tuple, dims: tuple) -> tuple:
 
 
 def _block(x: Any, starts: tuple, counts: tuple, dims: tuple) -> Any:
-    """`tf.slice` where a size or a bound is symbolic."""
+    """Computes `tf.slice` where a size or a bound is symbolic."""
     for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
         _check_part(axis, start, count, have)
     return dynamic.block(x, begin=tuple(starts), shape=tuple(counts))

@@ -51,7 +51,7 @@ def _descending(direction: str, function: str) -> bool:
 
 
 def _to_last(x: Tensor, axis: int) -> Any:
-    """x with `axis` and the last axis exchanged."""
+    """Exchanges `axis` of x and the last axis."""
     last = len(x.dims) - 1
     if axis == last:
         return x
@@ -227,7 +227,7 @@ def searchsorted(
 
 
 def _rows(x: Tensor) -> Any:
-    """x [..., n] as a matrix [rows, n]."""
+    """Reshapes x [..., n] to a matrix [rows, n]."""
     return layout.reshape(x, shape=(math.prod(x.dims[:-1]), x.dims[-1]))
 
 

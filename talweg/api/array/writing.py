@@ -56,5 +56,7 @@ def dynamic_update_slice(
 
 
 def xla_dynamic_update_slice(x: Tensor, updates: np.ndarray, starts: tuple[Any, ...]) -> Any:
-    """`dynamic_update_slice` with the arguments of TensorFlow's private function of that name."""
+    """Calls `dynamic_update_slice` with the arguments of TensorFlow's private function of that
+    name.
+    """
     return dynamic_update_slice(input=x, update=updates, indices=starts)

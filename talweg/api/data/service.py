@@ -215,7 +215,7 @@ class WorkerServer(LocalServer):
             self.start()
 
     def start(self) -> None:
-        """Work for the dispatcher."""
+        """Starts to work for the dispatcher."""
         if self._dispatcher is None:
             self._dispatcher = find_dispatcher(self._config.dispatcher_address)
             self._dispatcher.workers.append(id(self))

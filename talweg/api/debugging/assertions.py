@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def values_of(x: Tensor) -> np.ndarray:
-    """All values of a tensor; inside `vectorized_map` those of the whole batch."""
+    """Returns all values of a tensor; inside `vectorized_map` those of the whole batch."""
     if type(x) is Symbol:
         return np.asarray(x._array)  # NeedsStaticError unless it is a constant
     while not isinstance(x, EagerTensor):
@@ -49,7 +49,7 @@ def _some(array: np.ndarray, count: int) -> str:
 
 
 def assert_true(condition: bool, text: str, expected: str = "") -> None:
-    """InvalidArgumentError with this text unless `condition`."""
+    """Raises InvalidArgumentError with this text unless `condition`."""
     if not condition:
         raise invalid("TW207", text, expected)
 

@@ -129,8 +129,9 @@ def _in_session(
 def values_in_session(
     targets: list, sources: list, session: Any, feed_dict: object
 ) -> tuple[Ledger, list, list]:
-    """Tensors of a graph run in a session: the ledger, the arrays of the targets and of the
-    sources (None where a source was not used)."""
+    """Runs tensors of a graph in a session: the ledger, the arrays of the targets and of the
+    sources (None where a source was not used).
+    """
     with keeping() as ledger:
         session.run(targets, feed_dict)
     arrays = [ledger.array_of(symbol.node) for symbol in targets]

@@ -267,7 +267,7 @@ def _kind(feature: Any) -> int:
 
 
 def in_equal_rows(values: Tensor, length: int) -> Any:
-    """Values in rows of one length: one more axis, or one more partition over others."""
+    """Divides values into rows of one length: one more axis, or one more partition over others."""
     if isinstance(values, RaggedTensor):
         return RaggedTensor.from_uniform_row_length(values, length)
     return reshape(values, [-1, length, *values.shape[1:]])

@@ -145,7 +145,7 @@ def _make_ragged(values: object, lengths: object) -> Any:
 
 
 def _sparse(values: object, counts: object, steps: int) -> SparseTensor:
-    """All values with their record, step and place."""
+    """Makes a sparse tensor of all values with their record, step and place."""
     step_of, place = rows_of(counts)
     record_of_step, step_in_record = rows_of(steps)
     records, numbers = gather(record_of_step, step_of), gather(step_in_record, step_of)

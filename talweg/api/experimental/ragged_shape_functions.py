@@ -111,7 +111,7 @@ def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
 
 
 def _fill(function: str) -> Callable[..., Any]:
-    """`tf.zeros` or `tf.ones` of a ragged shape."""
+    """Calls `tf.zeros` or `tf.ones` with a ragged shape."""
 
     def fill(shape: ShapeLike, *args: object, **kwargs: object) -> Any:
         return shape.over(look_up(function)(shape.inner_shape, *args, **kwargs))
@@ -120,7 +120,7 @@ def _fill(function: str) -> Callable[..., Any]:
 
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Any:
-    """One value in a ragged shape."""
+    """Fills a ragged shape with one value."""
     return dims.over(look_up("fill")(dims.inner_shape, value))
 
 

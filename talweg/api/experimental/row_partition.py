@@ -97,7 +97,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Rows of these lengths."""
+        """Makes rows of these lengths."""
         lengths = _integers(row_lengths, dtype, dtype_hint, "row_lengths")
         known = _value_of(lengths) if validate else None
         if known is not None:
@@ -113,7 +113,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Rows that begin at `row_starts`, of `nvals` values."""
+        """Makes rows that begin at `row_starts`, of `nvals` values."""
         starts = _integers(row_starts, dtype, dtype_hint, "row_starts")
         end = look_up("reshape")(look_up("cast")(nvals, starts.dtype), [1])
         return cls.from_row_splits(look_up("concat")([starts, end], 0), validate)
@@ -126,7 +126,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Rows that end before `row_limits`."""
+        """Makes rows that end before `row_limits`."""
         limits = _integers(row_limits, dtype, dtype_hint, "row_limits")
         zero = look_up("zeros")([1], limits.dtype)
         return cls.from_row_splits(look_up("concat")([zero, limits], 0), validate)
@@ -255,7 +255,7 @@ class RowPartition(ExtensionType):
         return RowPartition._of(splits, self._uniform, self._count)
 
     def over(self, values: Any) -> RaggedTensor:
-        """Values in these rows."""
+        """Divides values into these rows."""
         return RaggedTensor._of(values, self._splits, self._uniform)
 
     def __repr__(self) -> str:

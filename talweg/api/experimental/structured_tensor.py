@@ -237,14 +237,14 @@ class StructuredTensor(BatchableExtensionType):
         return StructuredTensor(fields, _merge(self._rows, first, last))
 
     def partition_outer_dimension(self, row_partition: RowPartition) -> StructuredTensor:
-        """With the first axis cut into rows.  ValueError for rank 0."""
+        """Cuts the first axis into rows.  ValueError for rank 0."""
         if self.rank == 0:
             raise value_error("TW203", "Shape () must have rank at least 1")
         fields = {name: _partition(value, row_partition) for name, value in self._fields.items()}
         return StructuredTensor(fields, _partition(self._rows, row_partition))
 
     def with_shape_dtype(self, dtype: DType) -> StructuredTensor:
-        """With row partitions of int32 or int64."""
+        """Converts the row partitions to int32 or int64."""
         kind = as_dtype(dtype)
 
         def cast(x: Field) -> Field:
@@ -296,7 +296,7 @@ def _rank(value: Field) -> int | None:
 
 
 def _check(name: str, value: Field, shape: TensorShape, rows: Field) -> None:
-    """ValueError unless the shape of a field begins with the shape of the tensor."""
+    """Raises ValueError unless the shape of a field begins with the shape of the tensor."""
     rank = len(rows.shape)
     own = value.shape
     if own.rank is not None:
@@ -346,7 +346,7 @@ def _compare(name: str, lengths: list[Tensor], others: list[Tensor]) -> None:
 
 
 def _rows_of(fields: Mapping[str, Field], rank: int, shape: TensorShape) -> Field | None:
-    """Zeros in the first axes of the fields; None without fields."""
+    """Makes zeros in the first axes of the fields; None without fields."""
     for name, value in fields.items():
         own = _rank(value)
         if own is not None and own < rank:
@@ -357,7 +357,7 @@ def _rows_of(fields: Mapping[str, Field], rank: int, shape: TensorShape) -> Fiel
 
 
 def _zeros(x: Field, rank: int) -> Field:
-    """Zeros in the first `rank` axes of x."""
+    """Makes zeros in the first `rank` axes of x."""
     if rank == 0:
         return look_up("zeros")([], uint8)
     if isinstance(x, RaggedTensor):
@@ -369,7 +369,7 @@ def _zeros(x: Field, rank: int) -> Field:
 
 
 def _rows_from(shape: TensorShape, nrows: Any, partitions: Sequence[RowPartition]) -> Field:
-    """Zeros in a shape that is given without fields.  ValueError where it is not known."""
+    """Makes zeros in a shape that is given without fields.  ValueError where it is not known."""
     if partitions:
         return look_up("zeros")(DynamicRaggedShape.from_row_partitions(partitions), uint8)
     sizes = shape.as_list()
@@ -473,7 +473,7 @@ def _to_python(value: Field) -> Any:
 
 
 def _zip_fields(values: Mapping[str, Any], rows: Any, rank: int) -> Any:
-    """One structure of dictionaries of a dictionary of structures."""
+    """Zips a dictionary of structures to one structure of dictionaries."""
     if rank == 0:
         return dict(values)
     return [

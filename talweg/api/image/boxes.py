@@ -197,7 +197,7 @@ def _colour_table(colors: object, x: Tensor) -> Any:
 
 
 def _edges(box: Any, height: Any, width: Any) -> list:
-    """Rows and columns of the edges of a box of each image, as whole numbers."""
+    """Rounds the edges of a box of each image to rows and columns."""
     lasts = (height - 1, width - 1, height - 1, width - 1)
     return [cast(box[:, i] * cast(last, float32), int32) for i, last in enumerate(lasts)]
 

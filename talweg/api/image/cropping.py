@@ -52,7 +52,9 @@ def crop_to_bounding_box(
 
 
 def _numbers(*values: object) -> list:
-    """Offsets and sizes as Python numbers; what a graph does not know leaves all to the run."""
+    """Converts offsets and sizes to Python numbers; unknown ones of a graph leave all to the
+    run.
+    """
     return [int(value) if isinstance(value, Tensor) else value for value in values]
 
 

@@ -125,7 +125,7 @@ def _truncate(x: Tensor) -> Any:
 
 
 def _reflect(x: Tensor, size: int) -> Any:
-    """d c b a | a b c d | d c b a."""
+    """Reflects at the edges: d c b a | a b c d | d c b a."""
     period = 2.0 * size
     lower = where(less(x, period), period * _truncate(-x / period) + x, x)
     lower = where(less(lower, -size), lower + period, -lower - 1.0)
@@ -136,7 +136,7 @@ def _reflect(x: Tensor, size: int) -> Any:
 
 
 def _wrap(x: Tensor, size: int) -> Any:
-    """a b c d | a b c d | a b c d."""
+    """Wraps round the edges: a b c d | a b c d | a b c d."""
     last = where(less(size, 1.5), ones_like(size), size - 1.0)
     lower = x + size * (_truncate(-x / last) + 1.0)
     upper = x - size * _truncate(x / last)

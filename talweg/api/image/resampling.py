@@ -19,7 +19,8 @@ FEWER = 6  # times as many old pixels as taps make sums of taps faster than a pr
 
 
 def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
-    """Images x [batch, rows, columns, channels] times `matrix` [new, old] along axis 1 or 2.
+    """Multiplies images x [batch, rows, columns, channels] by `matrix` [new, old] along axis 1 or
+    2.
 
     Where few weights of a row differ from 0, each of these taps is a gather of its own: compiled,
     they are read where the sum is made, and the cost does not grow with the old size.
@@ -36,7 +37,9 @@ def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
 
 
 def taps(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(places int32, weights), each [new, k], of the at most k weights in a row that are not 0."""
+    """Returns (places int32, weights), each [new, k], of the at most k weights in a row that are
+    not 0.
+    """
     count = int((matrix != 0).sum(1).max(initial=1)) or 1
     largest = np.argsort(matrix == 0, 1, kind="stable")[:, :count]
     places = np.sort(largest, 1).astype(np.int32)

@@ -108,7 +108,9 @@ def _infer_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
 
 
 def _size(size: Any) -> tuple[int, int]:
-    """Rows and columns; ValueError where there are not two, InvalidArgumentError below one."""
+    """Converts the size to rows and columns; ValueError for other lengths, InvalidArgumentError
+    below one.
+    """
     given = size if isinstance(size, (list, tuple)) else list(tensor(size).numpy().reshape(-1))
     if len(given) != 2:
         text = f"'size' must be a 1-D int32 Tensor of 2 elements, got {size}"

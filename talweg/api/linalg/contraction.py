@@ -63,13 +63,13 @@ class ContractionProgram:
         return values[-1]
 
     def reshape_term(self, term: Term, labels: Labels, dims: tuple) -> Term:
-        """`term` in another shape."""
+        """Reshapes `term`."""
         if same_dims(dims, term.dims):
             return Term(term.place, labels, dims)
         return self.emit(reshape, term, labels=labels, dims=dims, shape=dims)
 
     def transpose_term(self, term: Term, labels: Labels) -> Term:
-        """`term` with its axes in the order of `labels`."""
+        """Transposes `term` to the order of `labels`."""
         if labels == term.labels:
             return term
         perm = tuple(term.labels.index(label) for label in labels)
@@ -260,7 +260,7 @@ def _labels_needed(terms: list[Term], place: int, output: Labels) -> set:
 
 
 def _squeeze(program: ContractionProgram, term: Term, dims: tuple, inputs: tuple) -> Term:
-    """`term` without broadcast axes (labels that are ints) of size 1 where another is larger."""
+    """Squeezes broadcast axes (labels that are ints) of size 1 where another is larger."""
     sizes: dict = {}
     for labels, size in zip(inputs, dims):
         for label, n in zip(labels, size):

@@ -107,7 +107,9 @@ def _refuse_narrow(a: Tensor, b: Tensor) -> None:
 
 
 def _dense_pair(a: Tensor, b: Tensor) -> tuple:
-    """float32 and bfloat16 matrices may be mixed where one is said to be sparse."""
+    """Converts mixed float32 and bfloat16 matrices, where one is said to be sparse, to one
+    dtype.
+    """
     if not {a.dtype, b.dtype} <= {float32, bfloat16}:
         return a, b
     for name, x in (("a", a), ("b", b)):

@@ -182,7 +182,7 @@ def lstsq(
 
 
 def _regular(gram: Tensor, weight: object) -> Tensor:
-    """gram + weight, on the diagonal."""
+    """Adds the weight to the diagonal of gram."""
     if isinstance(weight, (int, float)) and not weight:
         return gram
     weight = tensor(weight, hint=gram.dtype.real_dtype)

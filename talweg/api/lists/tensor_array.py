@@ -180,7 +180,7 @@ class TensorArray:
         return self._with_values(values.put(_place(index), self._value(value)))
 
     def read(self, index: TensorLike, name: str | None = None) -> Any:
-        """Element `index`; zeros if it was not written and its shape is known.
+        """Returns element `index`; zeros if it was not written and its shape is known.
 
         >>> import talweg as tf
         >>> int(tf.TensorArray(tf.int32, 2, element_shape=[]).read(1))
@@ -189,7 +189,7 @@ class TensorArray:
         return self._here().get(_place(index))
 
     def stack(self, name: str | None = None) -> Any:
-        """All elements along a new first axis, [size, ...].
+        """Returns all elements along a new first axis, [size, ...].
 
         >>> import talweg as tf
         >>> tf.TensorArray(tf.int32, 2).unstack([1, 2]).stack().numpy()
@@ -207,7 +207,7 @@ class TensorArray:
         return self._here().gather(tensor(indices, hint=int32))
 
     def concat(self, name: str | None = None) -> Any:
-        """All elements along their first axis, which may differ in size.
+        """Returns all elements along their first axis, which may differ in size.
 
         >>> import talweg as tf
         >>> tf.TensorArray(tf.int32, 2).unstack([[1, 2], [3, 4]]).concat().numpy()

@@ -116,7 +116,7 @@ class EagerList:
         return element
 
     def stack(self) -> Any:
-        """All elements along a new axis."""
+        """Returns all elements along a new axis."""
         if not self.values:
             return zeros(
                 [0, *[size or 0 for size in self.elements.dims or ()]], self.elements.dtype
@@ -124,7 +124,7 @@ class EagerList:
         return stack([self._value(place) for place in range(len(self.values))])
 
     def gather(self, indices: Any) -> Any:
-        """Some elements along a new axis."""
+        """Returns some elements along a new axis."""
         places = indices.numpy().tolist()
         for place in places:
             if not 0 <= place < len(self.values):
@@ -136,7 +136,7 @@ class EagerList:
         return stack([self._value(place) for place in places])
 
     def concat(self) -> Any:
-        """All elements along their first axis."""
+        """Returns all elements along their first axis."""
         parts = [self._value(place) for place in range(len(self.values))]
         if not parts:
             raise invalid("TW207", "TensorArray.concat: the array is empty", "an element")
@@ -225,12 +225,12 @@ class GraphList:
         return self.with_flow(lists.list_set(self.flow, index, value, limited=self._limited))
 
     def get(self, index: TensorLike) -> Any:
-        """One element."""
+        """Returns one element."""
         elements = self.elements
         return lists.list_get(self.flow, index, dims=elements.dims, dtype=elements.dtype)
 
     def stack(self) -> Any:
-        """All elements along a new axis."""
+        """Returns all elements along a new axis."""
         elements = self.elements
         return lists.list_stack(
             self.flow, dims=elements.dims, dtype=elements.dtype, size=self.get_known_size()
@@ -244,11 +244,11 @@ class GraphList:
         return self.count
 
     def gather(self, indices: TensorLike) -> Any:
-        """Some elements along a new axis."""
+        """Returns some elements along a new axis."""
         return gather(self.stack(), indices)
 
     def concat(self) -> Any:
-        """All elements along their first axis."""
+        """Returns all elements along their first axis."""
         return parts.list_concat(self.flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
     def unstack(self, value: Tensor) -> GraphList:
@@ -277,7 +277,7 @@ class GraphList:
         return self.with_flow(flow)
 
     def split(self, value: Any, lengths: TensorLike) -> GraphList:
-        """Consecutive pieces of a tensor as the elements."""
+        """Returns consecutive pieces of a tensor as the elements."""
         if value.shape.rank:
             self.elements.accept(TensorShape([None, *value.shape[1:]]))
         return GraphList(self.elements, parts.list_split(value, lengths))

@@ -37,7 +37,7 @@ class TableInitializer:
     """Base of the initializers of tables, which give keys and values."""
 
     def pairs(self) -> list[tuple]:
-        """Keys and values."""
+        """Returns keys and values."""
         raise NotImplementedError
 
     def initialize(self, table: StaticHashTable) -> None:
@@ -68,7 +68,7 @@ class KeyValueTensorInitializer(TableInitializer):
         self.key_dtype, self.value_dtype = self.keys.dtype, self.values.dtype
 
     def pairs(self) -> list[tuple]:
-        """Keys and values; InvalidArgumentError unless there are as many."""
+        """Returns keys and values; InvalidArgumentError unless there are as many."""
         keys = self.keys.numpy().reshape(-1).tolist()
         values = self.values.numpy().reshape(-1).tolist()
         if len(keys) != len(values):
@@ -161,7 +161,7 @@ class TextFileInitializer(TableInitializer):
 
 
 def _check_columns(key: int, key_dtype: DType, value: int, value_dtype: DType) -> None:
-    """ValueError for columns that there are not, or of dtypes that they cannot have."""
+    """Raises ValueError for columns that there are not, or of dtypes that they cannot have."""
     for name, index, dtype in (("key", key, key_dtype), ("value", value, value_dtype)):
         if index < TextFileIndex.WHOLE_LINE:
             raise value_error("TW206", f"`{name}_index` is {index}", "at least -2")

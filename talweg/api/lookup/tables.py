@@ -100,7 +100,7 @@ class Table(LookupInterface, TrackableResource):
         return ensure_shape(numpy_function(self._count_keys, [], int64), [])
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:
-        """All keys and all values as arrays, in the order in which they came."""
+        """Returns all keys and all values as arrays, in the order in which they came."""
         kinds = [
             object if dtype is string else dtype.numpy_dtype
             for dtype in (self.key_dtype, self.value_dtype)
@@ -112,7 +112,7 @@ class Table(LookupInterface, TrackableResource):
         return keys, values.reshape(len(keys), *np.shape(self._default))
 
     def export(self, name: str | None = None) -> tuple:
-        """All keys and all values."""
+        """Returns all keys and all values."""
         keys, values = numpy_function(self.contents, [], [self.key_dtype, self.value_dtype])
         return ensure_shape(keys, [None]), ensure_shape(values, [None, *np.shape(self._default)])
 

@@ -174,11 +174,11 @@ class DenseHashTable(MutableHashTable):
     def insert_or_assign(
         self, keys: TensorLike, values: TensorLike, name: str | None = None
     ) -> Any:
-        """As `insert`."""
+        """Does the same as `insert`."""
         return self.insert(keys, values)
 
     def erase(self, keys: TensorLike, name: str | None = None) -> Any:
-        """As `remove`."""
+        """Does the same as `remove`."""
         return self.remove(keys)
 
 

@@ -167,7 +167,7 @@ class TensorRows:
         return [arrays[0].write(index, value)]
 
     def result(self, arrays: list) -> Any:
-        """All results."""
+        """Returns all results."""
         return arrays[0].stack()
 
 
@@ -190,7 +190,7 @@ class RaggedRows:
         return [*found, *[a.write(index, n) for a, n in zip(arrays[1:], lengths)]]
 
     def result(self, arrays: list) -> Any:
-        """All results as one ragged tensor."""
+        """Returns all results as one ragged tensor."""
         outer = parts.list_lengths(arrays[1 if self.rank else 0].flow)
         lengths = [arithmetic.cast(outer, dtype=self.splits_dtype)]
         lengths.extend([array.concat() for array in arrays[1:]])
@@ -208,7 +208,7 @@ class MapOptions(NamedTuple):
 def run_loop(
     size: Tensor, start: int, first: TensorLike, step: Callable, options: MapOptions
 ) -> Any:
-    """`state = step(i, state)` for i from `start` up to `size`."""
+    """Runs `state = step(i, state)` for i from `start` up to `size`."""
     _, found = control.while_loop(
         lambda i, _: arithmetic.less(i, size),
         lambda i, state: (arithmetic.add(i, 1), step(i, state)),
@@ -302,7 +302,7 @@ def fold_in_graph(
     reverse: bool,
     options: MapOptions,
 ) -> Any:
-    """`foldl` and `foldr` in a graph."""
+    """Computes `foldl` and `foldr` in a graph."""
     fold = FoldLoop(function, fn, elems, initializer, reverse)
     return run_loop(fold.slices.size, fold.start, fold.first, fold.step, options)
 

@@ -42,7 +42,7 @@ NO_TENSOR = (type(None), Operation)
 
 
 def in_tensors(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`fn` with values of variables, and dense gradients, where it gives variables and slices."""
+    """Wraps `fn`: variables in its result become values, and slices dense gradients."""
 
     def value_of(leaf: object) -> Any:
         if isinstance(leaf, IndexedSlices):
@@ -53,7 +53,7 @@ def in_tensors(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def map_one_by_one(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
-    """`fn` of each slice of `elems` (a nest), the results together.
+    """Calls `fn` with each slice of `elems` (a nest), and puts the results together.
 
     InvalidArgumentError if results that are tensors have different shapes.
     """
@@ -65,7 +65,7 @@ def map_one_by_one(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
 
 
 def _together(results: list) -> Any:
-    """Results of all slices, of which there are some."""
+    """Puts the results of all slices, of which there are some, together."""
     for result in results[1:]:
         structure.assert_same(results[0], result)
     columns = zip(*[structure.flatten(result) for result in results])
@@ -150,7 +150,7 @@ class SparseRows:
         return [array.write(index, part) for array, part in zip(arrays, own)]
 
     def result(self, arrays: list) -> Any:
-        """All results as one sparse tensor, as large as the largest."""
+        """Returns all results as one sparse tensor, as large as the largest."""
         indices, values, shapes = arrays
         counts = parts.list_lengths(values.flow)
         numbers = look_up("repeat")(look_up("range")(look_up("size")(counts, int64)), counts)

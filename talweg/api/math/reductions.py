@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def reduction_axes(axis: object, rank: int, function: str) -> tuple[int, ...]:
-    """Sorted non-negative axes from an `axis` argument."""
+    """Converts an `axis` argument to sorted non-negative axes."""
     if axis is None:
         return tuple(range(rank))
     if type(axis) is int and -rank <= axis < rank:

@@ -107,7 +107,7 @@ def _two_before(path: Any) -> Any:
 
 
 def _dense(labels: Any) -> tuple:
-    """Sparse labels as a matrix, and the length of each row."""
+    """Converts sparse labels to a matrix, and the length of each row."""
     marks = SparseTensor(labels.indices, ones_like(labels.values), labels.dense_shape)
     return to_dense(labels), reduce_sum(to_dense(marks), axis=1)
 

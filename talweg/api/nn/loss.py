@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def precise(x: Tensor) -> Any:
-    """`x`, 16-bit floats as float32."""
+    """Converts 16-bit floats to float32."""
     return cast(x, dtype=float32) if x.dtype.is_floating and x.dtype.size == 2 else x
 
 
@@ -117,7 +117,7 @@ def _both(labels: object, logits: object, function: str) -> None:
 
 
 def _of_shape(y: Tensor, x: Tensor, function: str, names: str) -> Any:
-    """`y`, which must have the shape of x."""
+    """Returns `y`, which must have the shape of x."""
     if dims_differ(x.dims, y.dims):
         raise value_error(
             "TW204", f"{function}: {names} have the shapes {x.dims} and {y.dims}", "one shape"

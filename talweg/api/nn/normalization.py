@@ -37,7 +37,7 @@ def _mean(x: Tensor, axes: tuple) -> Any:
 
 
 def _drop(x: Tensor, axes: tuple, keepdims: bool) -> Any:
-    """`x` without `axes`, which have size 1, unless they are to be kept."""
+    """Drops `axes` of size 1 from `x`, unless they are to be kept."""
     return x if keepdims else layout.reshape(x, shape=reduced_dims(x.dims, axes, False))
 
 
@@ -73,7 +73,7 @@ def moments(
 
 
 def _square_modulus(x: Tensor) -> Tensor:
-    """|x|², in the dtype of x."""
+    """Computes |x|², in the dtype of x."""
     if not x.dtype.is_complex:
         return arithmetic.square(x)
     real, imaginary = look_up("math.real")(x), look_up("math.imag")(x)

@@ -35,7 +35,7 @@ class AccidentalHits(NamedTuple):
 
 
 def _hits(labels: object, sampled: object) -> Any:
-    """[batch, num_true, num_sampled]: whether a sampled class is that true class."""
+    """Tests [batch, num_true, num_sampled]: whether a sampled class is that true class."""
     return arithmetic.equal(look_up("expand_dims")(labels, 2), sampled)
 
 
@@ -246,7 +246,9 @@ def _softmax(
 
 
 def _make_sharded_lookup(strategy: str) -> Any:
-    """Looking rows up in a table whose rows are dealt out over several as `strategy` says."""
+    """Makes the look-up of rows in a table whose rows are dealt out over several as `strategy`
+    says.
+    """
     lookup = look_up("compat.v1.nn.embedding_lookup")
     return lambda params, ids: lookup(params, ids, partition_strategy=strategy)
 

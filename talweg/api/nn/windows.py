@@ -96,7 +96,9 @@ def axis_entries(
 
 
 def full_list(value: Any, ndim: int, first: bool, function: str, argument: str) -> tuple[int, ...]:
-    """One number per spatial axis from a list of ndim + 2, the only form some functions take."""
+    """Converts a list of ndim + 2, the only form some functions take, to one number per spatial
+    axis.
+    """
     if not isinstance(value, (list, tuple)) and not getattr(value, "shape", ()):
         raise type_error(
             "TW104",
@@ -191,7 +193,7 @@ def _spatial_part(entries: tuple, first: bool) -> tuple:
 
 
 def match_dtypes(x: object, w: object) -> tuple[Any, Any]:
-    """Both as tensors; one that is no tensor yet takes the dtype of the other."""
+    """Converts both to tensors; one that is no tensor yet takes the dtype of the other."""
     if is_tensor_like(x):
         x = tensor(x)
         return x, tensor(w) if is_tensor_like(w) else tensor(w, dtype=x.dtype)
@@ -203,7 +205,7 @@ def match_dtypes(x: object, w: object) -> tuple[Any, Any]:
 
 
 def channels_last(x: Any, first: bool) -> Any:
-    """`x` with its channel axis (axis 1 if `first`) moved to the end."""
+    """Moves the channel axis of `x` (axis 1 if `first`) to the end."""
     if not first:
         return x
     rank = x.ndim
@@ -219,7 +221,9 @@ def channels_back(y: Tensor, first: bool) -> Any:
 
 
 def check_input_rank(x: Any, ndim: int, function: str, argument: str = "input") -> None:
-    """InvalidArgumentError unless `x` has at least a batch axis, `ndim` axes, and channels."""
+    """Raises InvalidArgumentError unless `x` has at least a batch axis, `ndim` axes, and
+    channels.
+    """
     if x.ndim < ndim + 2:
         raise invalid(
             "TW203",
@@ -229,7 +233,9 @@ def check_input_rank(x: Any, ndim: int, function: str, argument: str = "input") 
 
 
 def with_batch_axes(x: Any, rank: int, run: Callable[[Any], Any]) -> Any:
-    """`run` of x with its first axes merged, so that it has `rank` axes; they are split again."""
+    """Calls `run` of x with its first axes merged, so that it has `rank` axes; they are split
+    again.
+    """
     if x.ndim <= rank:
         return run(x)
     lead = x.dims[: x.ndim - rank + 1]

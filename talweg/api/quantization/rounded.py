@@ -40,7 +40,7 @@ def _beside(x: Tensor, number: object, axis: int | None, given: bool) -> Any:
 def _round_to_step(
     x: object, low: object, high: object, ends: tuple[int, int], round_mode: str, clipped: bool
 ) -> Any:
-    """x as a multiple of the step that the range and the integers give."""
+    """Rounds x to a multiple of the step that the range and the integers give."""
     least, most = ends
     scale = scale_of(low, high, least, most)
     one = look_up("ones_like")(scale)

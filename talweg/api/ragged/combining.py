@@ -294,7 +294,7 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Products of matrices and vectors; errors as for `matmul`."""
+    """Multiplies matrices and vectors; errors as for `matmul`."""
     vectors = b if isinstance(b, RaggedTensor) else tensor(b, hint=a.dtype)
     column = look_up("expand_dims")(vectors, -1)
     product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)

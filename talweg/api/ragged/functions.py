@@ -255,7 +255,7 @@ def _rows_of(x: Any) -> int:
 
 
 def _join(parts: list, deep: bool = False) -> Any:
-    """Tensors or ragged tensors one after the other along the first axis.
+    """Concatenates tensors or ragged tensors along the first axis.
 
     deep: with rows of their own, whatever their shapes.
     """

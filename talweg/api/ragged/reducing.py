@@ -102,7 +102,7 @@ def _deviation(kind: str, mean: Any, squares: Any) -> Any:
 
 
 def along_rows(x: RaggedTensor, axis: int, segment: Callable[..., Any]) -> Any:
-    """Reduced along axis 0 or 1 by `segment(values, ids, count)`."""
+    """Reduces along axis 0 or 1 by `segment(values, ids, count)`."""
     if axis == 1 and not isinstance(x.values, RaggedTensor) and type(x.row_splits) is Symbol:
         return segment(x.values, x.value_rowids(), x.nrows())  # a graph knows the inner sizes
     splits = array_of(x.row_splits)
@@ -115,7 +115,7 @@ def along_rows(x: RaggedTensor, axis: int, segment: Callable[..., Any]) -> Any:
 
 
 def _segments(segment: Callable[..., Any], values: object, ids: np.ndarray, count: int) -> Any:
-    """Rows of one id reduced to one, element by element; rows may be ragged themselves."""
+    """Reduces rows of one id to one, element by element; rows may be ragged themselves."""
     if not isinstance(values, RaggedTensor):
         return segment(values, wrap(ids), count)
     splits = array_of(values.row_splits)

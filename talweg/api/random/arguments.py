@@ -58,7 +58,7 @@ def shape_of(shape: object, function: str) -> tuple:
 
 
 def check_dtype(dtype: object, accepted: tuple[DType, ...]) -> DType:
-    """`dtype` as a DType; ValueError if it is not one of `accepted`."""
+    """Converts `dtype` to a DType; ValueError if it is not one of `accepted`."""
     dtype = as_dtype(dtype)
     if dtype not in accepted:
         names = ", ".join(f"tf.{kind.name}" for kind in accepted)

@@ -61,7 +61,7 @@ def state_of_seed(seed: object, algorithm: int) -> Tensor:
 
 
 def _words_of_integer(seed: int, size: int) -> list[int]:
-    """`size` 64-bit words of a Python integer, lowest first, as signed integers."""
+    """Splits a Python integer into `size` 64-bit words, lowest first, as signed integers."""
     words = [seed >> 64 * n & MASK64 for n in range(size)]
     return [word - (1 << 64) if word >> 63 else word for word in words]
 
@@ -89,7 +89,7 @@ def unforeseeable_state(algorithm: int) -> Tensor:
 
 
 def check_state(state: object, algorithm: int) -> Tensor:
-    """`state` as a tensor of the algorithm's length; ValueError for another length."""
+    """Checks `state`: a tensor of the algorithm's length; ValueError for another length."""
     found = convert_to_tensor(state, None if isinstance(state, (Tensor, Variable)) else int64)
     size = STATE_SIZE[algorithm]
     if found.dims != (size,):

@@ -50,7 +50,7 @@ def numbers(kind: str, stream: Tensor, dims: tuple, dtype: DType, algorithm: int
 
 
 def check_bounds(minval: TensorLike | None, maxval: TensorLike | None, dtype: DType) -> None:
-    """ValueError unless integers have both bounds or none."""
+    """Raises ValueError unless integers have both bounds or none."""
     if (minval is None) != (maxval is None):
         raise value_error(
             "TW207",
@@ -62,7 +62,7 @@ def check_bounds(minval: TensorLike | None, maxval: TensorLike | None, dtype: DT
 def uniform_of_stream(
     stream: Tensor, dims: tuple, minval: object, maxval: object, dtype: DType, algorithm: int
 ) -> Tensor:
-    """Uniform numbers between bounds; integers over their whole range where both are None."""
+    """Draws uniform numbers between bounds; integers over their whole range where both are None."""
     if dtype.is_integer and minval is None and maxval is None:
         return numbers("bits", stream, dims, dtype, algorithm)
     if dtype.is_integer:
@@ -227,7 +227,7 @@ def stateless_shuffle(
 
 
 def reorder(value: Tensor, stream: Tensor) -> Tensor:
-    """`value` with its first axis in the order a stream gives; a scalar stays as it is."""
+    """Reorders the first axis of `value` by a stream; a scalar stays as it is."""
     if value.ndim == 0:
         return value
     return gather(value, prims.random_order(stream, size=value.dims[0]))

@@ -115,7 +115,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def resize_axis(x: Tensor, axis: int, size: Size, value: object = 0) -> Tensor:
-    """`x` cut off or filled up with `value` at the end of `axis`."""
+    """Cuts off `axis` of `x` at the end, or fills it up with `value`."""
     own = x.dims[axis]
     if same(own, size):
         return x
@@ -411,7 +411,7 @@ def irfftnd(
 
 
 def _roll(x: Tensor, axis: int, first: int) -> Tensor:
-    """`x` with place `first` of `axis` moved to the front."""
+    """Moves place `first` of `axis` to the front."""
     if same(first, 0):
         return x
     begin = tuple(first if i == axis else 0 for i in range(x.ndim))

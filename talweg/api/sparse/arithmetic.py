@@ -42,7 +42,7 @@ def group_indices(indices: object, dims: Sequence[Any]) -> tuple:
 
 
 def columns_of(indices: object, columns: list) -> Any:
-    """Some columns of a matrix of places."""
+    """Returns some columns of a matrix of places."""
     return gather(indices, wrap(np.array(columns, np.int64)), axis=1, batch_dims=0)
 
 

@@ -86,7 +86,7 @@ class Distribution:
     reparameterization_type = property(lambda self: self._type, doc="Of samples.")
 
     def _alike(self) -> list:
-        """Tensors whose shapes broadcast to that of the batch."""
+        """Returns tensors whose shapes broadcast to that of the batch."""
         raise NotImplementedError
 
     def _classes(self) -> Any:
@@ -128,7 +128,7 @@ class Distribution:
         return op("concat", [number(part, int32) for part in parts], 0)
 
     def _spread(self, x: TensorLike) -> Any:
-        """x, or more of it, in the shape of the batch."""
+        """Broadcasts x to the shape of the batch, or more of it."""
         return x + op("zeros", self._sizes(), x.dtype)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:

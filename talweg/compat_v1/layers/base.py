@@ -33,7 +33,7 @@ OPTIONS = frozenset(("activity_regularizer", "_scope", "_reuse", "dynamic", "inp
 
 
 def snake_case(name: str) -> str:
-    """``MaxPooling2D`` as ``max_pooling2d``."""
+    """Converts ``MaxPooling2D`` to ``max_pooling2d``."""
     name = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().lstrip("_")
 
@@ -229,7 +229,7 @@ class Layer:
         return outputs
 
     def apply(self, inputs: TensorLike, *args: object, **kwargs: object) -> Any:
-        """`__call__` under another name."""
+        """Calls the layer, as `__call__`."""
         return self(inputs, *args, **kwargs)
 
     @contextlib.contextmanager
@@ -268,7 +268,9 @@ def channel_axis(data_format: str, rank: int) -> int:
 
 
 def numbers(value: Any, count: int, name: str) -> tuple:
-    """`count` positive integers from one or as many; ValueError for anything else."""
+    """Converts one integer or as many to `count` positive integers; ValueError for anything
+    else.
+    """
     given = (value,) * count if isinstance(value, int) else tuple(value)
     if len(given) != count or not all(isinstance(n, int) and n >= 0 for n in given):
         raise value_error(
@@ -278,7 +280,7 @@ def numbers(value: Any, count: int, name: str) -> tuple:
 
 
 def require_size(shape: TensorShape, axis: int, layer: str) -> int:
-    """One size of the inputs; ValueError if it is unknown."""
+    """Returns one size of the inputs; ValueError if it is unknown."""
     size = None if shape.rank is None else shape.as_list()[axis]
     if size is None:
         raise value_error(
@@ -290,7 +292,7 @@ def require_size(shape: TensorShape, axis: int, layer: str) -> int:
 
 
 def check_rank(shape: TensorShape, rank: int, layer: str, least: bool = False) -> None:
-    """ValueError unless the inputs have this rank, or at least this rank."""
+    """Raises ValueError unless the inputs have this rank, or at least this rank."""
     if shape.rank is None or shape.rank < rank or (shape.rank != rank and not least):
         wanted = f"min_ndim={rank}" if least else f"expected ndim={rank}"
         raise value_error(
@@ -301,7 +303,7 @@ def check_rank(shape: TensorShape, rank: int, layer: str, least: bool = False) -
 
 
 def with_bias(outputs: Any, bias: Any, axis: int) -> Any:
-    """`outputs` with a bias along an axis."""
+    """Adds a bias to `outputs` along an axis."""
     rank = outputs.shape.rank
     if axis in (-1, rank - 1):
         return add(outputs, bias)

@@ -40,7 +40,7 @@ def to_first(x: Any) -> Any:
 
 
 def padding_name(padding: str) -> str:
-    """ "VALID" or "SAME"; ValueError for another name."""
+    """Converts the name of a padding to "VALID" or "SAME"; ValueError for another name."""
     if not isinstance(padding, str) or padding.upper() not in ("VALID", "SAME"):
         raise value_error("TW207", f"The `padding` argument is {padding!r}", '"valid" or "same"')
     return padding.upper()
@@ -297,7 +297,7 @@ class Separable(Convolution):
         self.built = True
 
     def convolve(self, inputs: object) -> Any:
-        """Both convolutions; sequences are images of one row."""
+        """Convolves depthwise, then pointwise; sequences are images of one row."""
         depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
         strides, dilation = self.strides, self.dilation_rate
         if self.rank == 1:

@@ -200,7 +200,9 @@ def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "cha
 
 
 def if_training(training: object, active: Callable[[], Any], passive: Callable[[], Any]) -> Any:
-    """`active()` while training, else `passive()`; `training` is a bool or a boolean tensor."""
+    """Calls `active()` while training, else `passive()`; `training` is a bool or a boolean
+    tensor.
+    """
     known = static_truth(training)
     if known is None:
         return cond(convert_to_tensor(training), active, passive)

@@ -18,7 +18,7 @@ Name = str | None
 
 
 def _classes(labels: object) -> Any:
-    """Classes [..., number of labels], -1 where there is none."""
+    """Returns classes [..., number of labels], -1 where there is none."""
     if isinstance(labels, SparseTensor):
         return look_up("cast")(look_up("sparse.to_dense")(labels, default_value=-1), int64)
     return look_up("cast")(labels, int64)

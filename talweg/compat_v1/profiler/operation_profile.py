@@ -149,7 +149,7 @@ def _costs_of(graph: Any, run_meta: Any, op_log: Any) -> list[_Costs]:
 
 
 def _times(run_meta: Any) -> dict[str, int]:
-    """Microseconds of operations, of a `RunMetadata`."""
+    """Sums the microseconds of operations, of a `RunMetadata`."""
     times: dict[str, int] = {}
     for device in run_meta.step_stats.dev_stats if run_meta is not None else ():
         for node in device.node_stats:
@@ -412,19 +412,19 @@ class Profiler:
         return profile(self._graph, run_meta, self._op_log, cmd, options)
 
     def profile_operations(self, options: Mapping[str, Any]) -> MultiGraphNodeProto:
-        """By types of operations."""
+        """Profiles by types of operations."""
         return self._profile(options, "op")
 
     def profile_name_scope(self, options: Mapping[str, Any]) -> GraphNodeProto:
-        """By scopes."""
+        """Profiles by scopes."""
         return self._profile(options, "scope")
 
     def profile_graph(self, options: Mapping[str, Any]) -> GraphNodeProto:
-        """By operations."""
+        """Profiles by operations."""
         return self._profile(options, "graph")
 
     def profile_python(self, options: Mapping[str, Any]) -> Any:
-        """By lines of the program: UnimplementedError."""
+        """Raises UnimplementedError: there is no profile by lines of the program."""
         return self._profile(options, "code")
 
     def advise(self, options: Mapping[str, Any]) -> AdviceProto:

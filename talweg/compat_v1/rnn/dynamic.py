@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def swap_time_and_batch(x: Any) -> Any:
-    """[a, b, ...] as [b, a, ...]."""
+    """Transposes [a, b, ...] to [b, a, ...]."""
     return transpose(x, [1, 0, *range(2, x.shape.rank)])
 
 

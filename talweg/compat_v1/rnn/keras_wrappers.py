@@ -32,7 +32,7 @@ class CellOutsideScopes(Wrapper):
         return self._cell
 
     def call(self, inputs: Any, state: Any, **more: object) -> Any:  # type: ignore[override]
-        """Output and state."""
+        """Computes output and state."""
         return self.around(inputs, state, None)
 
     def _inner(self, inputs: TensorLike, state: Any, scope: Any) -> Any:

@@ -82,13 +82,13 @@ class MultiRNNCell(RNNCell):
         return [w for cell in self._cells for w in cell.non_trainable_weights]
 
     def zero_state(self, batch_size: object, dtype: object) -> Any:
-        """States of zeros."""
+        """Makes states of zeros."""
         if self._state_is_tuple:
             return tuple([cell.zero_state(batch_size, dtype) for cell in self._cells])
         return super().zero_state(batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """Output and states."""
+        """Computes output and states."""
         found, start = [], 0
         for number, cell in enumerate(self._cells):
             with variable_scope(f"cell_{number}"):
@@ -261,7 +261,7 @@ class DropoutWrapper(Wrapper):
         return structure.pack(values, found)
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Output and state."""
+        """Computes output and state."""
         if self._drops("input"):
             inputs = self._drop(inputs, "input")
         output, following = super().around(inputs, state, scope)
@@ -286,7 +286,7 @@ class ResidualWrapper(Wrapper):
         self._residual = residual_fn
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Output and state; ValueError if inputs and outputs differ in shape."""
+        """Computes output and state; ValueError if inputs and outputs differ in shape."""
         outputs, following = super().around(inputs, state, scope)
         if self._residual is not None:
             return self._residual(inputs, outputs), following
@@ -316,6 +316,6 @@ class DeviceWrapper(Wrapper):
         self._device = device
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Output and state."""
+        """Computes output and state."""
         with on_device(self._device):
             return super().around(inputs, state, scope)

@@ -93,7 +93,7 @@ class Claim:
         self._is_over = False
 
     def around(self, call: NumpyCall | TapedCall | EffectCall) -> Any:
-        """`call`, of which the run will have the results, too."""
+        """Wraps `call`; the run will have its results, too."""
         return partial(self._run, call)
 
     def _run(self, call: Any, *operands: object) -> Any:

@@ -23,7 +23,7 @@ from talweg.trace.opaque_calls import Hole, OpaqueCall
 
 
 def scalar_message(array: np.ndarray, tag: str) -> Any:
-    """One number."""
+    """Makes the summary of one number."""
     if array.shape:
         raise invalid(
             "TW203",
@@ -136,7 +136,7 @@ class SummaryCall(OpaqueCall):
 
 
 def operation(make: Callable[..., Any], details: tuple, tensors: list, name: str) -> Any:
-    """`serialize_message` now, or in a graph as an operation of this name."""
+    """Calls `serialize_message` now, or in a graph as an operation of this name."""
     messages()
     graph = dispatch.context.base
     if graph is None:

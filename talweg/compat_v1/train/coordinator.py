@@ -189,7 +189,7 @@ class LooperThread(threading.Thread):
         """Called once after the last round."""
 
     def run_loop(self) -> None:
-        """One round."""
+        """Runs one round."""
         target, args, kwargs = self._call
         if target is not None:
             target(*args, **kwargs)

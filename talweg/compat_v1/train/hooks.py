@@ -78,20 +78,20 @@ class SessionRunHook:
     """Base of hooks: each method is called at its time and does nothing here."""
 
     def begin(self) -> None:
-        """Before the session is made; the graph may still be changed."""
+        """Called before the session is made; the graph may still be changed."""
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
         """Called when the session is made and its variables have values."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Before each call of `run`: what to fetch and feed beside."""
+        """Called before each call of `run`: what to fetch and feed beside."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """After each call of `run` that did not fail."""
+        """Called after each call of `run` that did not fail."""
 
     def end(self, session: Session) -> None:
-        """At the end of a session that did not fail."""
+        """Called at the end of a session that did not fail."""
 
 
 @export("compat.v1.train.SecondOrStepTimer")
@@ -182,16 +182,16 @@ class CheckpointSaverListener:
     """Base of listeners to checkpoints: each method does nothing here."""
 
     def begin(self) -> None:
-        """Before the session is made."""
+        """Called before the session is made."""
 
     def before_save(self, session: Session, global_step_value: int) -> None:
-        """Before a checkpoint is written."""
+        """Called before a checkpoint is written."""
 
     def after_save(self, session: Session, global_step_value: int) -> Any:
-        """After a checkpoint was written; True asks to stop."""
+        """Called after a checkpoint was written; True asks to stop."""
 
     def end(self, session: Session, global_step_value: int) -> None:
-        """At the end of the session."""
+        """Called at the end of the session."""
 
 
 @export("compat.v1.train.CheckpointSaverHook")

@@ -344,7 +344,7 @@ class _StepContext:
         return self._monitored._session
 
     def run_with_hooks(self, *args: object, **kwargs: object) -> Any:
-        """`run` with hooks."""
+        """Calls `run` with hooks."""
         return self._monitored.run(*args, **kwargs)
 
     def request_stop(self) -> None:

@@ -265,7 +265,7 @@ class Optimizer:
         return sorted(self._slots)
 
     def variables(self) -> list:
-        """All variables it made (of the graph in force), sorted by name."""
+        """Returns all variables it made (of the graph in force), sorted by name."""
         graph = dispatch.context.base
         found = [own for own, _ in self._non_slots.values()]
         found += [slot for slots in self._slots.values() for _, slot in slots.values()]
@@ -337,7 +337,7 @@ def _scope(name: str) -> Iterator[str]:
 
 
 def fill_like(variable: Any, value: float) -> Any:
-    """One number everywhere, in the shape and dtype of a variable."""
+    """Fills the shape and dtype of a variable with one number."""
     if not variable.shape.is_fully_defined():
         zeros = look_up("zeros_like")(variable)
         return zeros + value if value else zeros
@@ -346,7 +346,7 @@ def fill_like(variable: Any, value: float) -> Any:
 
 
 def _ensure_ranks(gradient: IndexedSlices, variable: Any) -> tuple:
-    """Values and indices of a sparse gradient, whose ranks the variable tells if no one else."""
+    """Sets the ranks of a sparse gradient's values and indices, if only the variable tells them."""
     values, indices = gradient.values, gradient.indices
     if dims_or_none(indices) is None or dims_or_none(values) is None:
         rest = variable.shape.as_list()[1:] if variable.shape.rank else []
@@ -355,7 +355,7 @@ def _ensure_ranks(gradient: IndexedSlices, variable: Any) -> tuple:
 
 
 def sum_rows(values: Tensor, indices: Tensor) -> Any:
-    """For each row the sum of all rows of the same index: equal indices get equal rows."""
+    """Sums for each row all rows of the same index: equal indices get equal rows."""
     numbers = search.unique(indices, dtype=indices.dtype)[1]
     count = indices.dims[0]
     sums = indexing.scatter_rows(values, numbers, axis=0, batch_dims=0, rows=count)

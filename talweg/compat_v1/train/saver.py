@@ -221,7 +221,7 @@ class Saver:
         )
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """As `as_saver_def`."""
+        """Does the same as `as_saver_def`."""
         return self.as_saver_def()
 
     @staticmethod

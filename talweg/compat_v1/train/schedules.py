@@ -212,7 +212,7 @@ def _limit(limit: object, dtype: object) -> Any:
 
 
 def _half_wave(fraction: Any) -> Any:
-    """From 1 at 0 down to 0 at 1."""
+    """Falls from 1 at 0 down to 0 at 1, along half a cosine."""
     return 0.5 * (1 + cos(math.pi * fraction))
 
 

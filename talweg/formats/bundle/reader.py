@@ -41,7 +41,7 @@ def index_file(prefix: str) -> str:
 
 
 def data_file(prefix: str, shard: int, shards: int) -> str:
-    """One of the files with the bytes of a checkpoint."""
+    """Names one of the files with the bytes of a checkpoint."""
     return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
 
 

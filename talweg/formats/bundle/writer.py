@@ -112,7 +112,9 @@ def _link(path: str, name: str) -> bool:
 
 
 def string_bytes(array: np.ndarray) -> tuple[bytes, int]:
-    """Strings as they are stored (lengths, a checksum of these, all bytes), and their checksum."""
+    """Encodes strings as they are stored (lengths, a checksum of these, all bytes), and their
+    checksum.
+    """
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in array.flat]
     sizes = [len(item) for item in items]
     checksum = crc32c(pack_sizes(sizes))

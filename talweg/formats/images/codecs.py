@@ -29,7 +29,7 @@ RED, GREEN, BLUE = 9797, 19234, 3737  # of 2^15: the weights of a grey image, as
 
 
 def pillow() -> Any:
-    """Pillow's module `Image`; UnimplementedError with what to install."""
+    """Imports Pillow's module `Image`; UnimplementedError with the package to install."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -105,7 +105,7 @@ def decode(
 
 
 def scale_pixels(pixels: np.ndarray, dtype: str, factor: int) -> np.ndarray:
-    """Pixels as uint8, as uint16 (8 bits times `factor`), or as float32 from 0 to 1."""
+    """Scales pixels to uint8, to uint16 (8 bits times `factor`), or to float32 from 0 to 1."""
     wide = pixels.dtype == np.uint16
     if dtype == "float32":
         return (pixels / np.float32(65535 if wide else 255)).astype(np.float32)
@@ -115,7 +115,7 @@ def scale_pixels(pixels: np.ndarray, dtype: str, factor: int) -> np.ndarray:
 
 
 def with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
-    """Pixels with 1, 3 or 4 channels; 0 leaves them."""
+    """Converts pixels to 1, 3 or 4 channels; 0 leaves them."""
     own = pixels.shape[-1]
     if channels in (0, own):
         return pixels
@@ -131,7 +131,9 @@ def with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
 
 
 def _grey(colours: np.ndarray) -> np.ndarray:
-    """One number for three; rounded down with 8 bits, to the nearest with 16, as libpng does."""
+    """Converts three numbers to grey; rounded down with 8 bits, to the nearest with 16, as libpng
+    does.
+    """
     weighted = colours.astype(np.int64) @ np.array([RED, GREEN, BLUE])
     half = 1 << 14 if colours.dtype == np.uint16 else 0
     return ((weighted + half) >> 15).astype(colours.dtype)[..., None]
@@ -220,7 +222,7 @@ def _frames(contents: bytes, kind: str, channels: int) -> np.ndarray:
 
 
 def jpeg_shape(contents: bytes) -> tuple[int, int, int]:
-    """(height, width, channels) of a JPEG file, by its header alone."""
+    """Reads (height, width, channels) of a JPEG file, by its header alone."""
     place = 2
     if contents[:2] == b"\xff\xd8":
         while place + 9 < len(contents) and contents[place] == 0xFF:

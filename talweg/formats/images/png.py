@@ -134,7 +134,7 @@ def _assemble_interlaced(data: bytes, height: int, width: int, channels: int) ->
 
 
 def _part(data: bytes, height: int, width: int, channels: int) -> tuple[np.ndarray, int]:
-    """(pixels, bytes that they took)."""
+    """Reads (pixels, bytes that they took)."""
     used = height * (1 + width * channels * 2)
     rows = np.frombuffer(data, np.uint8, used).reshape(height, -1)
     values = _unfilter(rows[:, 0], rows[:, 1:].reshape(height, width, channels * 2))

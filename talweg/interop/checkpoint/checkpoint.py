@@ -114,7 +114,7 @@ class Checkpoint(AutoTrackable):
         return self._counter
 
     def survey(self) -> Survey:
-        """All objects that belong to it now."""
+        """Surveys all objects that belong to it now."""
         catch_up()
         return survey(self._start, self._beside())
 
@@ -175,7 +175,7 @@ class Checkpoint(AutoTrackable):
         return path
 
     def write_numbered(self, write: Any) -> str:
-        """`write(number of this save)`; the counter goes back where that fails."""
+        """Calls `write(number of this save)`; the counter goes back where that fails."""
         with dispatch.eagerly():
             before = self.save_counter.numpy()
             self.save_counter.assign_add(1)
@@ -265,11 +265,15 @@ class CheckpointV1(Checkpoint):
         super().__init__(**kwargs)
 
     def save(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
-        """As `tf.train.Checkpoint.save`; values of a graph's variables come from the session."""
+        """Saves as `tf.train.Checkpoint.save`; values of a graph's variables come from the
+        session.
+        """
         return self._save(os.fsdecode(file_prefix), session, options)
 
     def write(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
-        """As `tf.train.Checkpoint.write`; values of a graph's variables come from the session."""
+        """Writes as `tf.train.Checkpoint.write`; values of a graph's variables come from the
+        session.
+        """
         return self._write(os.fsdecode(file_prefix), session, options)
 
 

@@ -174,7 +174,7 @@ class ListWrapper(TrackableDataStructure, list):
         return ListWrapper(copy.deepcopy(list(self), memo))
 
     def copy(self) -> ListWrapper:
-        """Another list of the same elements."""
+        """Copies the list: another one of the same elements."""
         return ListWrapper(list(self))
 
 

@@ -82,7 +82,7 @@ class ObjectGraphView:
         return self._attached
 
     def breadth_first_traversal(self) -> tuple[list, ByIdentity]:
-        """All objects, nearer ones first; the names and objects that lead to each of them."""
+        """Walks all objects, nearer ones first; the names and objects that lead to each of them."""
         found = survey(self._root, dict(self._attached or ()))
         return found.objects, paths_of(found)
 

@@ -46,7 +46,9 @@ class CheckpointLoadStatus:
         return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
-        """AssertionError unless all variables and other objects with state now got values."""
+        """Raises AssertionError unless all variables and other objects with state now got
+        values.
+        """
         catch_up()
         taken = {id(obj) for obj in self._restoration.objects.values()}
         left = [obj for obj in _stateful(self._checkpoint.survey()) if id(obj) not in taken]
@@ -59,7 +61,7 @@ class CheckpointLoadStatus:
         return self
 
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """AssertionError if nothing but the root was found in the checkpoint."""
+        """Raises AssertionError if nothing but the root was found in the checkpoint."""
         catch_up()
         if len(self._restoration.objects) <= 1:
             survey = self._checkpoint.survey()
@@ -78,7 +80,9 @@ class CheckpointLoadStatus:
         return self
 
     def initialize_or_restore(self, session: Session | None = None) -> CheckpointLoadStatus:
-        """In a session: restore variables of the graph, initialize those that were not saved."""
+        """Restores variables of the graph in a session, and initializes those that were not
+        saved.
+        """
         if session is not None:
             taken = {id(variable_in(obj)) for obj in self._restoration.objects.values()}
             variables = [variable_in(obj) for obj in _stateful(self._checkpoint.survey())]
@@ -92,7 +96,7 @@ class CheckpointLoadStatus:
         return self.run_restore_ops(session)
 
     def run_restore_ops(self, session: Session | None = None) -> CheckpointLoadStatus:
-        """In a session: restore variables of the graph; else that was done."""
+        """Restores variables of the graph in a session; else that was done."""
         if session is not None:
             self._restoration.run(session)
         return self
@@ -128,7 +132,7 @@ class InitializationOnlyStatus:
         return self
 
     def initialize_or_restore(self, session: Session | None = None) -> InitializationOnlyStatus:
-        """In a session: initialize variables of the graph."""
+        """Initializes variables of the graph in a session."""
         if session is not None:
             found = [variable_in(obj) for obj in _stateful(self._checkpoint.survey())]
             session.run([v.initializer for v in found if hasattr(v, "initializer")])

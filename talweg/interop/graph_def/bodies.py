@@ -83,7 +83,7 @@ class _Classes:
         return node
 
     def join(self, a: Node, b: Node) -> None:
-        """`a` and `b` have elements of one dtype."""
+        """Joins `a` and `b`: they have elements of one dtype."""
         a, b = self.root(a), self.root(b)
         if a is b:
             return

@@ -397,7 +397,7 @@ def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
 @implement_hook("node_def")
 @as_it_is
 def node_def(node: Node, graph: Graph) -> Any:
-    """One operation as a NodeDef."""
+    """Writes one operation as a NodeDef."""
     message = GraphDef()
     _write(graph, message, False, False)
     name = graph.operation_name(node)

@@ -77,7 +77,7 @@ def _number(words: _Words, value: float, like: Output) -> Literal:
 
 
 def _log_sum(words: _Words, x: Output, axes: tuple) -> WrittenNode:
-    """ln of the sum of eˣ along axes, which keep the size 1."""
+    """Describes ln of the sum of eˣ along axes, which keep the size 1."""
     ints = Literal(np.array(axes, np.int32))
     keep = {"keep_dims": True}
     top = WrittenNode("Max", (x, ints), keep)
@@ -118,7 +118,7 @@ def _invert_transpose(words: _Words, x: Output) -> WrittenNode:
 
 
 def _spread(words: _Words, x: Output) -> Any:
-    """`x` broadcast to the shape of the result."""
+    """Broadcasts `x` to the shape of the result."""
     dims = words["dims"]
     if dims is None:
         raise cannot_write("a broadcast to an unknown rank")

@@ -129,7 +129,7 @@ def import_into(
 
 @contextlib.contextmanager
 def _outside(graph: Graph) -> Iterator[None]:
-    """In no name scope: imported names are whole."""
+    """Leaves all name scopes: imported names are whole."""
     before, graph.scope = graph.scope, ""
     try:
         yield
@@ -138,7 +138,7 @@ def _outside(graph: Graph) -> Iterator[None]:
 
 
 def check_message(graph_def: Any) -> Any:
-    """`graph_def` if it is a GraphDef; TypeError otherwise."""
+    """Checks that `graph_def` is a GraphDef; TypeError otherwise."""
     if isinstance(graph_def, GraphDef):
         return graph_def
     descriptor = getattr(graph_def, "DESCRIPTOR", None)

@@ -56,7 +56,7 @@ class NodeRecord:
         return value_error("TW506", f"{self.described}: {text}")
 
     def check_inputs(self) -> None:
-        """ValueError unless there are as many inputs as the type of operation takes."""
+        """Raises ValueError unless there are as many inputs as the type of operation takes."""
         expected = [part.count(self.attributes) for part in self.operation.inputs]
         if any(count < 0 for count in expected) or sum(expected) != len(self.inputs):
             raise self.error(f"it has {len(self.inputs)} inputs instead of {sum(expected)}")

@@ -118,7 +118,7 @@ def python_function(builder: GraphBuilder, item: NodeRecord, inputs: list) -> An
 
 @rule("Shape", "ShapeN", "Size", "Rank")
 def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Sizes, known or not."""
+    """Builds a vector of sizes, known or not."""
     dtype = item.attributes.get("out_type", int32)
     if item.op == "ShapeN":
         return [look_up("shape")(x, dtype) for x in inputs]
@@ -145,7 +145,7 @@ def reverse(builder: GraphBuilder, item: object, inputs: list) -> list:
 
 @rule("SparseToDense")
 def dense(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Values at some places of a tensor, and a default elsewhere."""
+    """Builds a tensor of values at some places, and a default elsewhere."""
     indices, shape, values, default = inputs
     rank = indices.shape.rank
     if rank is None or rank < 2:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @rule("If", "StatelessIf")
 def choice(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """One of two functions."""
+    """Builds a branch of two functions."""
     predicate, *arguments = inputs
     index = arithmetic.cast(
         arithmetic.logical_not(control.truth(predicate, item.described)), dtype=int32
@@ -27,7 +27,7 @@ def choice(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("Case", "StatelessCase")
 def case(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """One of several functions, by a number."""
+    """Builds a branch of several functions, by a number."""
     index, *arguments = inputs
     names = [function.name for function in item.attributes["branches"]]
     if not names:

@@ -82,14 +82,14 @@ def _check_dtype(item: NodeRecord, handle: Any, value: object) -> None:
 
 @rule("TensorArrayReadV3")
 def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """One element."""
+    """Reads one element."""
     handle, index, flow = inputs
     return [_values(builder, item, inputs).get(index)]
 
 
 @rule("TensorArrayGatherV3")
 def gather_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Some elements, stacked."""
+    """Gathers some elements, stacked."""
     handle, indices, flow = inputs
     _learn(handle, sizes_of(item.attributes["element_shape"]))
     return [_values(builder, item, inputs).gather(indices)]
@@ -113,7 +113,7 @@ def size(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("TensorArrayConcatV3")
 def join_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """All elements one after the other, and their lengths."""
+    """Joins all elements one after the other, and their lengths."""
     values = _values(builder, item, inputs)
     dims = values.elements.dims
     values.elements.shape = as_shape(None if dims is None else (None, *dims[1:]))

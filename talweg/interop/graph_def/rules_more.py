@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @rule("ResizeBilinear", "ResizeNearestNeighbor")
 def resize_images(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Images of another size."""
+    """Resizes images."""
     images, size = inputs
     corners, centers = item.attributes["align_corners"], item.attributes["half_pixel_centers"]
     kind = "bilinear" if item.op == "ResizeBilinear" else "nearest"

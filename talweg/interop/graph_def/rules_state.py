@@ -123,7 +123,7 @@ def count_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule(*[f"{prefix}Scatter{kind}" for prefix in ("Resource", "") for kind in SCATTERS])
 def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Rows of a variable change."""
+    """Changes rows of a variable."""
     resource, indices, updates = inputs
     kind = item.op.removeprefix("Resource").removeprefix("Scatter").lower()
     updated = change(resource, f"scatter_{kind}", indices, updates)
@@ -132,7 +132,7 @@ def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("ResourceGather")
 def gather_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Rows of a variable."""
+    """Gathers rows of a variable."""
     return [
         look_up("gather")(inputs[0].read(), inputs[1], batch_dims=item.attributes["batch_dims"])
     ]
@@ -140,7 +140,7 @@ def gather_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("ResourceGatherNd")
 def gather_slices(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """Slices of a variable."""
+    """Gathers slices of a variable."""
     return [look_up("gather_nd")(inputs[0].read(), inputs[1])]
 
 
@@ -152,7 +152,7 @@ def gather_slices(builder: GraphBuilder, item: object, inputs: list) -> list:
     "ResourceScatterNdMax",
 )
 def scatter_slices(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Slices of a variable change."""
+    """Changes slices of a variable."""
     kind = item.op.removeprefix("ResourceScatterNd").lower()
     function = look_up(f"tensor_scatter_nd_{kind}")
     return change(inputs[0], "assign", function(inputs[0].read(), inputs[1], inputs[2]))

@@ -66,7 +66,7 @@ class Namer:
         self.graph, self.prefix = graph, prefix
 
     def check(self, names: dict[Any, Any]) -> None:
-        """ValueError if a name is taken."""
+        """Raises ValueError if a name is taken."""
         if self.prefix:
             return  # a scope that was just made
         for name in names:

@@ -173,7 +173,9 @@ def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
 
 
 def _predicate(writer: Exporter, index: Node, label: str) -> tuple[Output, tuple]:
-    """(a truth value, the numbers of the bodies for true and for false) of a number of a body."""
+    """Splits the number of a body: (a truth value, the numbers of the bodies for true and for
+    false).
+    """
     if is_negated(index):
         return writer.operand(index.operands[0].operands[0], label), (0, 1)
     zero = writer.integers(0, index.aval.dtype)

@@ -151,7 +151,7 @@ def _to_tensor(given: dict, operands: list, avals: tuple[Aval, ...]) -> Any:
 
 
 def _join(given: dict, operands: list, avals: list[Any]) -> Any:
-    """Texts put together element by element."""
+    """Joins texts element by element."""
     parts = given["inputs"]
     if not isinstance(parts, (list, tuple)):
         return None

@@ -352,7 +352,7 @@ def _dtype_of(node: Node) -> Any:
 
 
 def _gather(node: Node, dtype: DTypeLike) -> None:
-    """ResourceGather(v, i) as Gather(v, i)."""
+    """Rewrites ResourceGather(v, i) as Gather(v, i)."""
     kind = node.attr["Tindices"].type
     if node.attr["batch_dims"].i:
         text = f"node '{node.name}' (ResourceGather) with batch_dims"

@@ -86,7 +86,7 @@ def tensor(value: Symbol | ResourceEdge) -> Any:
 
 
 def pass_on(value: Symbol | ResourceEdge) -> Any:
-    """`value` as the result of an operation of its own."""
+    """Passes `value` on as the result of an operation of its own."""
     if type(value) is not Symbol:
         return value
     if value.dtype.is_numeric and not value.dtype.is_quantized:
@@ -102,7 +102,9 @@ def constant(value: int | np.ndarray, dtype: DType | None = None) -> Symbol:
 
 @cache
 def raw_operation(name: str) -> tuple[Any, tuple]:
-    """(the function of tf.raw_ops, the names of its arguments); (None, ...) if there is none."""
+    """Finds (the function of tf.raw_ops, the names of its arguments); (None, ...) if there is
+    none.
+    """
     try:
         function = look_up(f"raw_ops.{name}")
     except AttributeError:

@@ -72,11 +72,11 @@ class Writer:
         self.place = ""  # the name of the operation that is being written
 
     def near(self, name: str) -> str:
-        """`name` inside the scope of the operation that is being written."""
+        """Puts `name` inside the scope of the operation that is being written."""
         return f"{self.place}/{name}" if self.place else name
 
     def unique(self, name: str) -> str:
-        """`name`, numbered if it is taken."""
+        """Numbers `name` if it is taken."""
         found, number = name, 0
         while found.lower() in self.taken:
             number += 1
@@ -126,7 +126,7 @@ class Writer:
         return found
 
     def note_attribute(self, key: str, message: Any) -> None:
-        """One more attribute of the node written last."""
+        """Adds one more attribute of the node written last."""
         self.nodes[-1].attr[key].CopyFrom(message)
 
     def constant(self, array: np.generic | np.ndarray, name: str) -> Output:
@@ -315,7 +315,7 @@ def _infer_attributes(operation: OpSignature, inputs: list, given: dict) -> dict
 
 
 def static_shape(dims: tuple[Any, ...] | None) -> TensorShape:
-    """Dimensions as a shape, None where they are symbolic."""
+    """Converts dimensions to a shape, None where they are symbolic."""
     if dims is None:
         return TensorShape(None)
     return as_shape([size if type(size) is int else None for size in dims])

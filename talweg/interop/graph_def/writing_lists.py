@@ -46,7 +46,7 @@ def write_cleared(writer: Exporter, node: Node, operands: list, params: dict) ->
 
 @describe_as("variant_zero")
 def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """No element."""
+    """Returns no element."""
     return empty_list(writer.element_dtype(node))  # type: ignore[attr-defined]
 
 

@@ -39,7 +39,7 @@ def vector(*numbers: int) -> Literal:
 
 
 def add_axis(x: Output, axis: int) -> WrittenNode:
-    """`x` with an axis of size 1."""
+    """Adds an axis of size 1 to `x`."""
     return WrittenNode("ExpandDims", (x, Literal(np.int32(axis))), {})
 
 
@@ -47,7 +47,7 @@ def add_axis(x: Output, axis: int) -> WrittenNode:
 
 
 def _per_axis(numbers: tuple) -> list[int]:
-    """One number for every axis of [N, *S, C]."""
+    """Returns one number for every axis of [N, *S, C]."""
     return [1, *map(int, numbers), 1]
 
 
@@ -184,7 +184,7 @@ def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("patches", "max_pool_with_argmax")
 def write_windows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Patches, and maxima with their places."""
+    """Writes patches, and maxima with their places."""
     if len(params["strides"]) != 2 or not isinstance(params["padding"], str):
         raise cannot_write(f"{node.prim.name} with these windows")
     given = {"strides": _per_axis(params["strides"]), "padding": params["padding"]}
@@ -202,7 +202,7 @@ def write_windows(writer: Writer, node: Node, operands: list, params: dict) -> A
 
 @describe_as("strided_slice", "unslice")
 def write_slice(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Slices with resolved bounds, where an end of -1 means: to the very first element."""
+    """Writes slices with resolved bounds, where an end of -1 means: to the very first element."""
     begin, end, strides = params["begin"], params["end"], params["strides"]
     mask = sum(1 << i for i, e in enumerate(end) if type(e) is int and e < 0)
     bounds = tuple([writer.integers(part) for part in (begin, end, strides)])
@@ -240,7 +240,7 @@ def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("searchsorted")
 def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Rows of sorted numbers and of values, as matrices."""
+    """Writes rows of sorted numbers and of values, as matrices."""
     x, v = operands
     rows = []
     for part, source in ((x, node.operands[0]), (v, node.operands[1])):
@@ -352,7 +352,7 @@ def write_distribution(writer: Writer, node: Node, operands: list, params: dict)
     "reserve_stream",
 )
 def streams(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Streams have no form of their own."""
+    """Returns None: streams have no form of their own."""
     return None
 
 
@@ -419,7 +419,7 @@ def word(state: Output, place: int) -> WrittenNode:
 
 
 def _part(x: Output | WrittenNode, first: int, last: int) -> WrittenNode:
-    """Some neighbours in a vector."""
+    """Slices some neighbours in a vector."""
     return WrittenNode("StridedSlice", (x, vector(first), vector(last), vector(1)), {})
 
 

@@ -106,7 +106,7 @@ def _plain(label: str) -> str:
 
 
 def _resource(message: Any, writer: Exporter, handle: Any) -> Any:
-    """One more argument for a variable or table; its shape."""
+    """Adds one more argument for a variable or table; its shape."""
     base = handle.name.partition(":")[0].rpartition("/")[2]
     name = writer.unique(_plain(f"{base}_resource"))
     part = message.signature.input_arg.add()
@@ -131,7 +131,7 @@ def _first_reads(writer: Exporter, captured: dict) -> dict[Any, list[str]]:
 
 
 def _check(function: Any, trace: ConcreteFunction) -> None:
-    """UnimplementedError if something in a function is not TensorFlow's."""
+    """Raises UnimplementedError if something in a function is not TensorFlow's."""
     for node in function.node_def:
         if REASON in node.attr:
             reason = node.attr[REASON].s.decode("utf-8", "replace")

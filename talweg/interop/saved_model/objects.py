@@ -140,7 +140,7 @@ class ObjectWriter:
         return number
 
     def add_constant(self, output: Output) -> int:
-        """One more object: a constant; its number."""
+        """Adds one more object: a constant; its number."""
         message = self.message.nodes.add()
         message.constant.operation = output.node
         return len(self.message.nodes) - 1

@@ -19,7 +19,8 @@ _FIELDS = ("args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults
 
 
 def input_signature(trace: ConcreteFunction) -> tuple:
-    """(positional, keyword) arguments a trace is for: specs, and Python values as they are.
+    """Returns the (positional, keyword) arguments a trace is for: specs, and Python values as they
+    are.
 
     ValueError for variables among them, which have no form here.
     """

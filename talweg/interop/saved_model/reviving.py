@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def zeros_like(shape: Any, dtype: DTypeLike) -> np.ndarray:
-    """Zeros or empty strings of a shape, of which unknown sizes are 1."""
+    """Makes zeros or empty strings of a shape, of which unknown sizes are 1."""
     dims = [size or 1 for size in (shape.as_list() if shape.rank is not None else ())]
     return np.full(dims, b"", object) if dtype is string else np.zeros(dims, dtype.numpy_dtype)
 

@@ -106,7 +106,7 @@ def flatten_up_to(
 def flatten_with_tuple_paths_up_to(
     shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list[tuple]:
-    """Like `flatten_up_to`, each part with the keys that lead to it."""
+    """Flattens as `flatten_up_to`, each part with the keys that lead to it."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     return list(_walk_up_to(shallow_tree, input_tree, expand_composites))
 
@@ -155,7 +155,7 @@ def map_structure_up_to(
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """Like `map_structure_up_to`; `func` gets the keys that lead to the parts first."""
+    """Maps as `map_structure_up_to`; `func` gets the keys that lead to the parts first."""
     check_types = kwargs.pop("check_types", True)
     expand_composites = kwargs.pop("expand_composites", False)
     if not inputs:
@@ -170,12 +170,12 @@ def map_structure_with_tuple_paths_up_to(
 def map_structure_with_tuple_paths(
     func: Callable[..., Any], *structure: object, **kwargs: object
 ) -> Any:
-    """Like `tf.nest.map_structure`; `func` gets the keys that lead to the leaves first."""
+    """Maps as `tf.nest.map_structure`; `func` gets the keys that lead to the leaves first."""
     return map_structure_with_tuple_paths_up_to(structure[0], func, *structure, **kwargs)
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwargs: object) -> Any:
-    """Like `map_structure_with_tuple_paths`, the keys joined to one text."""
+    """Maps as `map_structure_with_tuple_paths`, the keys joined to one text."""
 
     def with_text(path: tuple, *leaves: object, **options: object) -> Any:
         return func("/".join(map(str, path)), *leaves, **options)
