@@ -361,9 +361,7 @@ def _target(graph: Any, leaf: object) -> Symbol:
 
 
 def _source(graph: Any, leaf: object) -> Any:
-    """Converts a source to a node or handle for the reverse sweep; None if it is not in the
-    graph.
-    """
+    """Converts a source to a node or handle for the sweep; None if it is not in the graph."""
     if hasattr(leaf, "_get_variable_list"):
         raise NotImplementedError(f"gradients by {leaf!r}: take list({leaf.name})  [TW303]")
     if isinstance(leaf, Handle) or hasattr(leaf, "handle_read"):

@@ -286,9 +286,7 @@ def batch_matmul(
 
 
 def einsum(inputs: Tensor, equation: str) -> Any:
-    """Computes `tf.einsum` with its operands in a list; a label twice in the result gives a
-    diagonal.
-    """
+    """Computes `tf.einsum` of listed operands; a label twice in the result gives a diagonal."""
     given, _, result = equation.replace(" ", "").partition("->")
     free = iter(sorted(set(string.ascii_letters) - set(equation)))
     operands, labels = list(inputs), ""

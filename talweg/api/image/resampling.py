@@ -19,8 +19,7 @@ FEWER = 6  # times as many old pixels as taps make sums of taps faster than a pr
 
 
 def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
-    """Multiplies images x [batch, rows, columns, channels] by `matrix` [new, old] along axis 1 or
-    2.
+    """Multiplies images x [batch, rows, columns, channels] by `matrix` [new, old] along an axis.
 
     Where few weights of a row differ from 0, each of these taps is a gather of its own: compiled,
     they are read where the sum is made, and the cost does not grow with the old size.
