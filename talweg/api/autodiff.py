@@ -423,9 +423,7 @@ def _seed(y: Symbol, weight: Any) -> Any:
 def _report_absent(
     sweep: graph_gradients.GraphSweep, ys: list, xs: list, places: list, mode: Any, stops: list
 ) -> None:
-    """Reports the first absent gradient as an error, or keeps its evidence for a later
-    explanation.
-    """
+    """Raises the first absent gradient as an error, or keeps its evidence for an explanation."""
     frame = user_frame(2)
     gather = _gatherer(sweep, ys, xs, stops, frame)
     if mode is UnconnectedGradients.ERROR:
@@ -438,9 +436,7 @@ def _report_absent(
 def _gatherer(
     sweep: graph_gradients.GraphSweep, ys: list, xs: list, stops: list, frame: Any
 ) -> Callable[[int], Evidence]:
-    """Makes the function that gathers the evidence of an absent gradient, for the place of a
-    source.
-    """
+    """Makes the function that gathers evidence of an absent gradient, for a source's place."""
     cuts = [
         place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
         for leaf in stops
@@ -475,9 +471,7 @@ def _like(source: Any, result: object) -> Any:
 
 
 def _jacobian(graph: Any, y: Any, source: Any) -> Any:
-    """Computes the derivative of every element of y by `source`, of shape y.shape +
-    source.shape.
-    """
+    """Computes the derivative of each element of y by `source`: y.shape + source.shape."""
     if y is None:
         raise value_error("TW301", "hessians: None values not supported: ys do not depend on xs")
     sweep = _sweep(graph, [y], [source], [])

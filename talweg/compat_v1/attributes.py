@@ -149,7 +149,7 @@ def _write_shape_of(node: Node, params: dict) -> dict:
 
 @_way("top_k")
 def _write_top_k(node: Node, params: dict) -> dict:
-    return {"k": params["k"], "sorted": True}
+    return {"sorted": True, "index_type": params["dtype"]}
 
 
 def attributes(node: Node) -> dict:

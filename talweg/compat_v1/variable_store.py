@@ -219,9 +219,7 @@ def _where(variable: Any) -> str:
 
 
 def first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[Any, Any]:
-    """Converts an initializer to a first value and dtype for `tf.Variable`; ValueError if that
-    cannot be told.
-    """
+    """Converts an initializer to a first value and dtype; ValueError if that cannot be told."""
     if initializer is None:
         initializer = default_initializer(name, dtype)
     elif not callable(initializer):

@@ -399,7 +399,7 @@ reduce_all = _logical("reduce_all", np.logical_and, "y = whether all of x over a
 reduce_any = _logical("reduce_any", np.logical_or, "y = whether some of x over axes is true.")
 
 
-def _arg_extreme(name, kernel, text):
+def _arg_extreme(name, kernel, which):
     def infer(x, *, axis, dtype):
         check_dtype(name, "input", x.dtype, REAL | {bool_})
         if same(x.dims[axis], 0):
@@ -432,7 +432,7 @@ def _arg_extreme(name, kernel, text):
         return narrow(t, t.reduce_min(positions, axes=(axis,), keepdims=False), dtype)
 
     fields = {
-        "__doc__": text,
+        "__doc__": f"y = the first place of the {which} element along axis; NaN is passed over.",
         "operands": "x",
         "tf_type": f"Arg{name[3:].title()}",
         "tf_attributes": "arg_extreme",
@@ -448,16 +448,8 @@ def _arg_extreme(name, kernel, text):
     return primitive(type(name, (), fields))
 
 
-argmax = _arg_extreme(
-    "argmax",
-    np.argmax,
-    "y = the first place of the largest element along axis; NaN is passed over.",
-)
-argmin = _arg_extreme(
-    "argmin",
-    np.argmin,
-    "y = the first place of the smallest element along axis; NaN is passed over.",
-)
+argmax = _arg_extreme("argmax", np.argmax, "largest")
+argmin = _arg_extreme("argmin", np.argmin, "smallest")
 
 
 @primitive

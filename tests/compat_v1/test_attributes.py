@@ -27,7 +27,7 @@ ATTRIBUTES = {
     "v1.check_numerics(x, 'wrong')": {"message": b"wrong", "T": "float32"},
     "v1.gather(x, [1], axis=1)": {"batch_dims": 0, "Tparams": "float32", "Tindices": "int32"},
     "v1.shape(v1.placeholder(v1.int32))": {"out_type": "int32", "T": "int32"},
-    "v1.nn.top_k(x, 2).values": {"k": 2, "sorted": True, "T": "float32"},
+    "v1.nn.top_k(x, 2).values": {"sorted": True, "index_type": "int32", "T": "float32"},
     "v1.nn.avg_pool(image, [1, 2, 2, 1], [1, 1, 1, 1], 'SAME')": {
         "ksize": [1, 2, 2, 1],
         "strides": [1, 1, 1, 1],

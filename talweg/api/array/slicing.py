@@ -71,9 +71,7 @@ def _wrong(index: Any) -> Exception:
 
 
 def _integer(index: Any) -> Any:
-    """Converts an index of any kind to an int; a symbolic one, or a tensor inside a batch as it
-    is.
-    """
+    """Converts an index to an int; a symbolic one, or a tensor inside a batch as it is."""
     kind = type(index)
     if kind is int or kind is Dim:
         return index
@@ -187,9 +185,7 @@ _WHOLE = (None, None, None)
 
 
 def _index_of(index: Any, size: Any, axis: int) -> Any:
-    """Returns `index`, unless it certainly lies outside, or a batch has one for each of its
-    parts.
-    """
+    """Returns `index`, unless it is known to lie outside, or a batch has one for each part."""
     if isinstance(index, Tensor):
         raise _wrong(index)
     if below(size - 1, index) or (below(index, 0) and below(size + index, 0)):

@@ -132,8 +132,7 @@ class GraphBuilder:
             raise item.error(f"input '{reference[0]}:{reference[1]}' has no value here") from None
 
     def _before_reads(self, item: NodeRecord, inputs: list) -> list:
-        """Orders the read of a variable of the first generation after the inputs that come of its
-        changes.
+        """Finds the inputs after which a variable of the first generation is read: its changes.
 
         Such a variable is read when its reader runs, which is after all other inputs are there.
         """
