@@ -14,7 +14,7 @@ WAITING: dict[str, Callable[[Any], None]] = {}  # what to do when a public name 
 
 
 def ask_first(api: Any, question: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Wraps the function behind a public name: from now on `question(the function)` is called."""
+    """Wrap the function behind a public name: from now on `question(the function)` is called."""
     asking = functools.update_wrapper(question(api.in_eager_mode), api.in_eager_mode)
     place = api.__code__.co_freevars.index("function")
     api.__closure__[place].cell_contents = asking

@@ -82,7 +82,7 @@ def batch_jacobian_rows(sweep: Any, y: Any, x: Any, at_once: bool) -> Any:
 
 
 def _number_of_slices(leaves: list) -> Any:
-    """Returns the size of the first axis; ValueError if the leaves do not agree."""
+    """Return the size of the first axis; ValueError if the leaves do not agree."""
     sizes = [leaf.dims[0] if leaf.dims else None for leaf in leaves]
     several = [n for n in sizes if n is not None and not (type(n) is int and n == 1)]
     if None in sizes or any(dims_differ((n,), (several[0],)) for n in several):
@@ -139,7 +139,7 @@ def vectorized_map(
 
 
 def _map_together(fn: Callable[..., Any], elems: Any) -> Any:
-    """Computes `vectorized_map` by one call of `fn`."""
+    """Compute `vectorized_map` by one call of `fn`."""
     leaves = structure.flatten(elems)
     size = _number_of_slices(leaves)
 
@@ -361,7 +361,7 @@ def _target(graph: Any, leaf: object) -> Symbol:
 
 
 def _source(graph: Any, leaf: object) -> Any:
-    """Converts a source to a node or handle for the sweep; None if it is not in the graph."""
+    """Convert a source to a node or handle for the sweep; None if it is not in the graph."""
     if hasattr(leaf, "_get_variable_list"):
         raise NotImplementedError(f"gradients by {leaf!r}: take list({leaf.name})  [TW303]")
     if isinstance(leaf, Handle) or hasattr(leaf, "handle_read"):
@@ -436,7 +436,7 @@ def _report_absent(
 def _gatherer(
     sweep: graph_gradients.GraphSweep, ys: list, xs: list, stops: list, frame: Any
 ) -> Callable[[int], Evidence]:
-    """Makes the function that gathers evidence of an absent gradient, for a source's place."""
+    """Make the function that gathers evidence of an absent gradient, for a source's place."""
     cuts = [
         place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
         for leaf in stops
@@ -448,7 +448,7 @@ def _gatherer(
 
 
 def evidence_in_graph(ys: Any, xs: Any, stop_gradients: Any) -> list[Evidence]:
-    """Gathers the evidence of the gradients of tensors of a graph by each of `xs`."""
+    """Gather the evidence of the gradients of tensors of a graph by each of `xs`."""
     targets, stops = _as_list(ys), _as_list(stop_gradients)
     graph = _graph_of(targets, "gradients")
     frame = user_frame(2)
@@ -459,7 +459,7 @@ def evidence_in_graph(ys: Any, xs: Any, stop_gradients: Any) -> list[Evidence]:
 
 
 def _absent(source: Any, mode: UnconnectedGradients) -> Any:
-    """Returns the value for an absent gradient: None, or zeros."""
+    """Return the value for an absent gradient: None, or zeros."""
     if mode is UnconnectedGradients.NONE:
         return None
     return look_up("zeros_like")(source.variable if isinstance(source, Handle) else source)
@@ -471,7 +471,7 @@ def _like(source: Any, result: object) -> Any:
 
 
 def _jacobian(graph: Any, y: Any, source: Any) -> Any:
-    """Computes the derivative of each element of y by `source`: y.shape + source.shape."""
+    """Compute the derivative of each element of y by `source`: y.shape + source.shape."""
     if y is None:
         raise value_error("TW301", "hessians: None values not supported: ys do not depend on xs")
     sweep = _sweep(graph, [y], [source], [])

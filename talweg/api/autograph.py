@@ -47,19 +47,19 @@ class Feature(enum.Enum):
 
     @classmethod
     def all(cls) -> tuple:
-        """Returns all features."""
+        """Return all features."""
         return tuple(cls)
 
     @classmethod
     def all_but(cls, exclude: Any) -> tuple:
-        """Returns all features but one or several, and but ALL."""
+        """Return all features but one or several, and but ALL."""
         excluded = exclude if isinstance(exclude, (list, tuple, set)) else (exclude,)
         return tuple([feature for feature in cls if feature not in {*excluded, cls.ALL}])
 
 
 @export("autograph.experimental.do_not_convert")
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """Marks a function: neither it nor the functions it calls are converted; without one, a
+    """Mark a function: neither it nor the functions it calls are converted; without one, a
     decorator.
 
     >>> import talweg as tf
@@ -131,7 +131,7 @@ def to_code(
 
 @export("autograph.set_verbosity")
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """Sets the level of the conversion's log: 0 nothing, 1 the converted functions, 3 their code
+    """Set the level of the conversion's log: 0 nothing, 1 the converted functions, 3 their code
     too.
 
     alsologtostdout: print it as well.
@@ -155,7 +155,7 @@ def trace(*args: object) -> None:
 
 @implement_hook("tensor_with_item")
 def tensor_with_item(x: Tensor, index: Any, value: Tensor) -> Any:
-    """Returns `x` as it were after `x[index] = value`: value is broadcast to the shape of
+    """Return `x` as it were after `x[index] = value`: value is broadcast to the shape of
     `x[index]`.
     """
     value = convert_to_tensor(value, x.dtype)
@@ -181,7 +181,7 @@ def tensor_with_item(x: Tensor, index: Any, value: Tensor) -> Any:
 
 
 def _with_slice(x: object, index: Tensor, value: Tensor) -> Any:
-    """Replaces slice number `index` of `x`, counted from the end if negative."""
+    """Replace slice number `index` of `x`, counted from the end if negative."""
     sizes = look_up("shape")(x, out_type=index.dtype)
     place = look_up("where")(index < 0, index + sizes[0], index)
     row = look_up("broadcast_to")(value, sizes[1:])
@@ -196,12 +196,12 @@ def look_up_export(name: str) -> Any:
 
 @implement_hook("assert_in_graph")
 def assert_in_graph(condition: Tensor, data: list) -> None:
-    """Asserts a tensor, for the statement `assert`."""
+    """Assert a tensor, for the statement `assert`."""
     assert_(condition, data)
 
 
 @implement_hook("print_in_graph")
 def print_in_graph(values: tuple, sep: str | None, end: str | None) -> None:
-    """Prints tensors to the standard output, when the graph runs."""
+    """Print tensors to the standard output, when the graph runs."""
     sep, end = " " if sep is None else sep, "\n" if end is None else end
     print_(*values, output_stream=sys.stdout, sep=sep, end=end)

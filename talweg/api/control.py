@@ -81,7 +81,7 @@ def cond(
 
 
 def check_pairs(pred_fn_pairs: object, default: object, exclusive: bool) -> list:
-    """Checks the pairs of `case`; TypeError or ValueError for others."""
+    """Check the pairs of `case`; TypeError or ValueError for others."""
     if isinstance(pred_fn_pairs, dict) and not exclusive:
         raise value_error(
             "TW207", "case: 'pred_fn_pairs' is a dict, whose order means nothing", "a list of pairs"
@@ -148,7 +148,7 @@ def case(
 
 
 def case_in_graph(pairs: list, default: Any, exclusive: bool) -> Any:
-    """Computes `case` as one branch."""
+    """Compute `case` as one branch."""
     index = control.first_true([p for p, _ in pairs], exclusive, default is not None)
     functions = [adopt_function(function) for _, function in pairs]
     functions.append(functions[-1] if default is None else adopt_function(default))
@@ -201,7 +201,7 @@ def switch_case(
 
 
 def _branches(branch_fns: object) -> list:
-    """Sorts the functions by their numbers."""
+    """Sort the functions by their numbers."""
     if isinstance(branch_fns, (list, tuple)) and branch_fns and all(map(callable, branch_fns)):
         return list(branch_fns)
     pairs = _pairs("switch_case", "branch_fns", branch_fns)
@@ -276,7 +276,7 @@ def while_loop(
 
 
 def _for_graphs(loop_vars: object) -> Any:
-    """Converts loop variables: arrays of tensors become lists that a traced loop can carry."""
+    """Convert loop variables: arrays of tensors become lists that a traced loop can carry."""
     return structure.map_leaves(
         lambda leaf: leaf._in_graphs() if hasattr(leaf, "_in_graphs") else leaf, loop_vars
     )
@@ -294,7 +294,7 @@ def _limit(maximum: object) -> Any:
 
 
 def _as_variables(value: object) -> Any:
-    """Checks the result of a loop's body; TypeError if it is no sequence."""
+    """Check the result of a loop's body; TypeError if it is no sequence."""
     if isinstance(value, dict) or (
         isinstance(value, Sequence) and not isinstance(value, (str, bytes))
     ):

@@ -50,7 +50,7 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """Parses a name such as ``/job:worker/task:1/device:GPU:0``."""
+        """Parse a name such as ``/job:worker/task:1/device:GPU:0``."""
         fields: dict[str, Any] = {}
         for part in filter(None, spec.split("/")):
             key, *rest = part.split(":")
@@ -90,7 +90,7 @@ class DeviceSpec:
         return type(self)(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
 
     def make_merged_spec(self, other: DeviceSpec) -> DeviceSpec:
-        """Makes a spec of this one, overridden by the parts that `other` has."""
+        """Make a spec of this one, overridden by the parts that `other` has."""
         given = {name: getattr(other, name) for name in _FIELDS}
         return self.replace(**{name: value for name, value in given.items() if value is not None})
 
@@ -147,7 +147,7 @@ def device_for(scopes: tuple, made: Operation) -> str:
 
 
 def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
-    """Completes the name of a device, as threads note it: None for the first one, and for None."""
+    """Complete the name of a device, as threads note it: None for the first one, and for None."""
     if given is None:
         return None
     spec = DeviceSpec.from_string(outer or DEVICE).make_merged_spec(given)

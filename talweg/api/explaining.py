@@ -54,7 +54,7 @@ def explain_absence(
 
 
 def _with_values(tape: GradientTape, targets: Any, sources: Any, explanations: Any) -> list:
-    """Adds the values of gradients to the explanations, where there is one target with a value."""
+    """Add the values of gradients to the explanations, where there is one target with a value."""
     if type(targets) is list or tape._records is None or dispatch.context.base is not None:
         return explanations
     target = content(tape._target(targets)) if isinstance(targets, Tensor) else None
@@ -90,7 +90,7 @@ def absence_as_error(evidence: Evidence) -> Exception:
 
 @implement_hook("absence_in_a_line")
 def absence_in_a_line(evidence: Evidence) -> str:
-    """Shortens an explanation to one line for a log."""
+    """Shorten an explanation to one line for a log."""
     return explain_gradient(evidence).in_a_line()
 
 
@@ -104,7 +104,7 @@ def explain_gradients(
     session: object = None,
     feed_dict: Mapping[Any, Any] | None = None,
 ) -> Any:
-    """Explains the gradient of `ys` by each of `xs`, or why there is none.
+    """Explain the gradient of `ys` by each of `xs`, or why there is none.
 
     ys: tensors of a graph, as `tf.gradients` takes them; or a function of no arguments that returns
     the target, which is run.  xs: tensors or variables.  In a graph, `session` (the default one if
@@ -153,7 +153,7 @@ def explain_gradients(
 
 
 def _of_function(function: Callable[..., Any], xs: Any) -> Any:
-    """Explains the gradients of a function's result, which is computed under a tape."""
+    """Explain the gradients of a function's result, which is computed under a tape."""
     with noting_scopes() as scopes:
         with GradientTape(persistent=True) as tape, dispatch.observe(scopes):
             tape.watch([leaf for leaf in structure.flatten(xs) if isinstance(leaf, Tensor)])

@@ -41,7 +41,7 @@ state, context = dispatch.state, dispatch.context
 
 
 def graph_aware(function: object) -> Any:
-    """Wraps a public function: in a graph its results get the name asked for, and a call that needs
+    """Wrap a public function: in a graph its results get the name asked for, and a call that needs
     sizes or values the graph does not know becomes an opaque call (`trace/opaque_calls.py`).
     """
     if isinstance(function, type):
@@ -121,7 +121,7 @@ class Lazily:
 
 
 def export_lazily(load: Callable[[], Any], *names: str) -> None:
-    """Gives the result of `load` these public names; it is called when one is first used."""
+    """Give the result of `load` these public names; it is called when one is first used."""
     for name in names:
         EXPORTS[name] = Lazily(load)
         ORIGINS[name] = sys._getframe(1).f_globals["__name__"]
@@ -191,7 +191,7 @@ def find_shared_name(name: str) -> str | None:
 
 
 def look_up(name: str) -> Any:
-    """Looks up the object of a public name, imported now if need be; a namespace; or
+    """Look up the object of a public name, imported now if need be; a namespace; or
     AttributeError.
 
     Names of compat.v1 that have no object of their own are those of v2 with the same meaning.

@@ -130,7 +130,7 @@ def lift_initial_value(value: object) -> Any:
 
 
 def value_now(value: object) -> Any:
-    """Computes the value of a tensor of a trace, as it is in the call that is traced.
+    """Compute the value of a tensor of a trace, as it is in the call that is traced.
 
     ValueError where there is none: a trace that is not made for a call knows only specs.
     """

@@ -132,7 +132,7 @@ def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
 
 
 def _call(func: Callable[..., Any], arguments: list, wanted: list, several: bool) -> list:
-    """Calls the user's function; its results as the tensors that these dtypes and specs ask for."""
+    """Call the user's function; its results as the tensors that these dtypes and specs ask for."""
     try:
         results = func(*arguments)
         values = _results(results, several)
@@ -292,7 +292,7 @@ export_value(0, "sysconfig.MONOLITHIC_BUILD")
 
 @export("sysconfig.get_build_info")
 def get_build_info() -> dict[Any, Any]:
-    """Describes the build of this package: without CUDA, ROCm and TensorRT.
+    """Describe the build of this package: without CUDA, ROCm and TensorRT.
 
     >>> import talweg as tf
     >>> tf.sysconfig.get_build_info()["is_cuda_build"]

@@ -141,7 +141,7 @@ class RandomUniform(Initializer):
         return stateful.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
     def get_config(self) -> dict:
-        """Returns bounds and seed."""
+        """Return bounds and seed."""
         return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
 
 
@@ -167,5 +167,5 @@ class RandomNormal(Initializer):
         return stateful.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
     def get_config(self) -> dict:
-        """Returns mean, deviation and seed."""
+        """Return mean, deviation and seed."""
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}

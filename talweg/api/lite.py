@@ -157,7 +157,7 @@ class TFLiteConverter:
         return cls(funcs, trackable_obj)
 
     def convert(self) -> bytes:
-        """Raises UnimplementedError: TensorFlow converts saved models that talweg wrote."""
+        """Raise UnimplementedError: TensorFlow converts saved models that talweg wrote."""
         where = "that folder" if self.saved_model_dir is None else repr(self.saved_model_dir)
         _refuse("tf.lite.TFLiteConverter.convert makes a .tflite file", where)
 

@@ -77,7 +77,7 @@ def interpreter_of(ys: list) -> Any:
 def batch_gradients(
     pull: Callable[[list, list, list], list], ys: list, xs: list, given: Any, batching: Any
 ) -> list:
-    """Computes the gradients of each slice of `ys` by `xs`, of which some are slices, too.
+    """Compute the gradients of each slice of `ys` by `xs`, of which some are slices, too.
 
     `pull(ys, xs, seeds)` is `tf.gradients` of what the slices are slices of: slice i starts from a
     cotangent that is zero but for slice i, and of the gradient by a tensor of slices takes its own.
@@ -113,7 +113,7 @@ def _seed(y: Tensor, weight: Any, batching: Any) -> Any:
 
 
 def _own_slice(g: Tensor, batching: Any) -> Any:
-    """Returns slice i of the gradient that slice i has."""
+    """Return slice i of the gradient that slice i has."""
     g = densify(g)
     size = batching.size
     if not batching.owns(g):

@@ -22,7 +22,7 @@ _IDENTIFIER = re.compile(r"^[A-Za-z_]\w*$")
 
 
 def snake_case(name: str) -> str:
-    """Converts ``MyLayer2D`` to ``my_layer2d``."""
+    """Convert ``MyLayer2D`` to ``my_layer2d``."""
     found = re.sub(r"((?<=[a-z0-9])[A-Z]|(?<!^)[A-Z](?=[a-z]))", r"_\1", name)
     return found.lower().lstrip("_")
 

@@ -53,7 +53,7 @@ def _has_parts(leaf: object) -> bool:
 
 
 def _compose(structure: object, leaves: list) -> list:
-    """Composes the leaves that belong to a composite's spec in `structure` to its value."""
+    """Compose the leaves that belong to a composite's spec in `structure` to its value."""
     places = nests.flatten(structure, True)
     counts = [len(place.part_specs()) if _has_parts(place) else 1 for place in places]
     if not any(map(_has_parts, places)) or sum(counts) != len(leaves):

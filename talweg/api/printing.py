@@ -46,7 +46,7 @@ _ESCAPES |= {code: f"\\{code:03o}" for code in (*range(32), 127) if code not in 
 
 
 def element(value: Tensor, quoted: bool = False, errors: str = "backslashreplace") -> str:
-    """Formats one element of a tensor; quoted strings are escaped as in C.
+    """Format one element of a tensor; quoted strings are escaped as in C.
 
     errors: what becomes of bytes that are not UTF-8, as for `bytes.decode`.
     """
@@ -123,7 +123,7 @@ def _text(value: TensorLike, summarize: int, quoted: bool = False) -> str | None
 def rows_text(
     values: np.ndarray, *splits: np.ndarray, summarize: int, errors: str = "backslashreplace"
 ) -> str:
-    """Formats the values and splits of a ragged tensor, the outermost first, as nested lists."""
+    """Format the values and splits of a ragged tensor, the outermost first, as nested lists."""
     write = format_of(of_numpy(values.dtype), -1, False, False, -1, "")
 
     def format_value(value: Tensor) -> str:
@@ -147,7 +147,7 @@ def _format_list(parts: list[str], summarize: int) -> str:
 
 
 def describe(value: Any, summarize: int) -> str:
-    """Formats one argument of `tf.print`."""
+    """Format one argument of `tf.print`."""
     if isinstance(value, str):
         return value
     if not structure.is_nested(value):

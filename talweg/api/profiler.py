@@ -51,7 +51,7 @@ def start(logdir: Any, options: Any = None) -> None:
 
 @export("profiler.experimental.stop")
 def stop(save: bool = True) -> None:
-    """Ends the profile, and writes it to plugins/profile in the log directory.
+    """End the profile, and write it to plugins/profile in the log directory.
 
     talweg.txt is a table to read; the other file is for TensorBoard's profile page.
 
@@ -87,7 +87,7 @@ class Trace(contextlib.AbstractContextManager):
         self.name, self.metadata = name, kwargs
 
     def set_metadata(self, **kwargs: object) -> None:
-        """Adds facts about the block."""
+        """Add facts about the block."""
         self.metadata.update(kwargs)
 
     def __exit__(self, *error: object) -> None:

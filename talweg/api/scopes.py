@@ -144,7 +144,7 @@ def init_scope() -> Iterator[None]:
 
 @export("no_op")
 def no_op(name: str | None = None) -> Any:
-    """Does nothing; in a graph it makes an operation that does nothing.
+    """Do nothing; in a graph it makes an operation that does nothing.
 
     >>> import talweg as tf
     >>> tf.no_op()
@@ -154,7 +154,7 @@ def no_op(name: str | None = None) -> Any:
 
 @export("group")
 def group(*inputs: object, **kwargs: object) -> Any:
-    """Groups `inputs`: in a graph, into an operation that runs them; eager ones have run already.
+    """Group `inputs`: in a graph, into an operation that runs them; eager ones have run already.
 
     inputs: operations, tensors, variables and nests of these.  ValueError for keywords other than
     name, TypeError for other inputs.

@@ -65,7 +65,7 @@ def _combine(a: TensorLike, b: TensorLike, operation: Callable[[set, set], set])
 
 @export("sets.intersection")
 def intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
-    """Intersects the sets in the rows of two tensors, in order.
+    """Intersect the sets in the rows of two tensors, in order.
 
     a, b: tensors or SparseTensors of one rank above 1, of integers or strings, that differ at most
     in the size of the last axis; InvalidArgumentError, TypeError for others.
@@ -79,7 +79,7 @@ def intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) ->
 
 @export("sets.union")
 def union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
-    """Unites the sets in the rows of two tensors, in order.
+    """Unite the sets in the rows of two tensors, in order.
 
     >>> import talweg as tf
     >>> tf.sets.union([[1, 2]], [[3, 1]]).values.numpy()
@@ -92,7 +92,7 @@ def union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> Sparse
 def difference(
     a: TensorLike, b: TensorLike, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """Subtracts the sets in the rows of `b` from those of `a`; the reverse without `aminusb`.
+    """Subtract the sets in the rows of `b` from those of `a`; the reverse without `aminusb`.
 
     >>> import talweg as tf
     >>> tf.sets.difference([[1, 2]], [[3, 1]]).values.numpy()
@@ -103,7 +103,7 @@ def difference(
 
 @export("sets.size")
 def size(a: Any, validate_indices: bool = True) -> Tensor:
-    """Counts the different elements of each row of a SparseTensor [..., n], int32 [...].
+    """Count the different elements of each row of a SparseTensor [..., n], int32 [...].
 
     validate_indices: whether the order of indices is checked, InvalidArgumentError if it is wrong.
     TypeError for what is not sparse.

@@ -37,13 +37,13 @@ class TensorFlowFinder:
         self.alias, self.root = alias, root
 
     def name(self, fullname: str) -> str:
-        """Returns the name of a module under the alias relative to `tf`."""
+        """Return the name of a module under the alias relative to `tf`."""
         return (self.root + fullname[len(self.alias) :]).removeprefix(".")
 
     def find_spec(
         self, fullname: str, path: object = None, target: object = None
     ) -> ModuleSpec | None:
-        """Finds the spec of a module; ModuleNotFoundError for one that talweg has not.
+        """Find the spec of a module; ModuleNotFoundError for one that talweg has not.
 
         Not None for those: the next finder would look into talweg's own folder for it.
         """
@@ -67,7 +67,7 @@ class TensorFlowFinder:
         return ModuleSpec(fullname, loader, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Returns None: `exec_module` puts the existing module in place of the empty one."""
+        """Return None: `exec_module` puts the existing module in place of the empty one."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Put talweg's module in place of the empty one that was made."""
@@ -153,7 +153,7 @@ def wants_keras_two() -> bool:
 
 
 def keras_two_module(name: str, first: bool) -> Any:
-    """Finds a module of Keras 2; `first`: as `tf.compat.v1.keras` has it."""
+    """Find a module of Keras 2; `first`: as `tf.compat.v1.keras` has it."""
     root = KERAS_TWO_FIRST if first else KERAS_TWO
     try:
         return importlib.import_module(f"{root}.{name}" if name else root)
@@ -171,7 +171,7 @@ def keras_two_module(name: str, first: bool) -> Any:
 
 
 def keras_module(name: str = "", first: bool = False) -> Any:
-    """Finds a module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras`
+    """Find a module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras`
     itself.
 
     first: as `tf.compat.v1.keras` has it, which makes a difference for Keras 2.

@@ -107,7 +107,7 @@ def constant(
 
 
 def _filling(array: np.ndarray, shape: TensorShape) -> Any:
-    """Reshapes an array, which a single element fills."""
+    """Reshape an array, which a single element fills."""
     dims = shape.as_tuple()
     array = np.asarray(array)
     if array.shape == dims:

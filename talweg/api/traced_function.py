@@ -43,11 +43,11 @@ class TracedFunction(Protocol[P, R_co]):
         ...
 
     def experimental_get_tracing_count(self) -> int:
-        """Returns the number of traces."""
+        """Return the number of traces."""
         ...
 
     def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., Any]:
-        """Returns the text of the compiled program."""
+        """Return the text of the compiled program."""
         ...
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
@@ -55,9 +55,9 @@ class TracedFunction(Protocol[P, R_co]):
         ...
 
     def retracing_reasons(self) -> list[str]:
-        """Lists the reasons of its retraces."""
+        """List the reasons of its retraces."""
         ...
 
     def report(self) -> Any:
-        """Returns the doctor's findings on the function."""
+        """Return the doctor's findings on the function."""
         ...

@@ -74,7 +74,7 @@ def of_variable(variable: Variable) -> str:
 
 
 def of_array(title: str, array: np.generic | np.ndarray) -> str:
-    """Draws an array under a title: facts, pictures or text, a histogram."""
+    """Draw an array under a title: facts, pictures or text, a histogram."""
     dtype: DType = of_numpy(array.dtype)
     head = f"<b>{title}</b> shape {tuple(np.shape(array))}, {dtype.name}"
     if dtype.name in ("resource", "variant"):
@@ -96,7 +96,7 @@ def of_array(title: str, array: np.generic | np.ndarray) -> str:
 
 
 def fold_content(title: str, content: str) -> str:
-    """Folds content that is shown when its title is opened."""
+    """Fold content that is shown when its title is opened."""
     return f'<details><summary style="{GREY}">{title}</summary>{content}</details>'
 
 
@@ -119,7 +119,7 @@ def facts_of(array: np.ndarray) -> str:
 
 
 def pictures_of(array: np.ndarray) -> list[str]:
-    """Draws small pictures, if an array looks like one image or a batch of them."""
+    """Draw small pictures, if an array looks like one image or a batch of them."""
     if not looks_like_images(array):
         return []
     images = array if array.ndim == 4 else array[None]
@@ -156,7 +156,7 @@ def picture(image: np.ndarray) -> str:
 
 
 def histogram(array: np.ndarray) -> str:
-    """Draws the distribution of numbers as SVG."""
+    """Draw the distribution of numbers as SVG."""
     wide = array.astype(np.float64).reshape(-1)
     good = wide[np.isfinite(wide)]
     if not good.size:
@@ -195,7 +195,7 @@ def of_dataset(dataset: Any) -> str:
 
 
 def kind_of(spec: TensorSpec) -> str:
-    """Returns the dtype of a leaf, or the name of its spec's class."""
+    """Return the dtype of a leaf, or the name of its spec's class."""
     dtype = getattr(spec, "dtype", None)
     return type(spec).__name__ if dtype is None else dtype.name
 
@@ -230,7 +230,7 @@ def of_function(function: Any) -> str:
 
 
 def short_signature(trace: Any) -> str:
-    """Formats the signature of a trace on one line, tensors as `float32[2, None]`."""
+    """Format the signature of a trace on one line, tensors as `float32[2, None]`."""
     return _SPEC.sub(r"\2[\1]", trace.pretty_printed_signature(False))
 
 
@@ -272,7 +272,7 @@ def of_sparse(tensor: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """Cuts a text to at most a hundred characters."""
+    """Cut a text to at most a hundred characters."""
     return text if len(text) <= 100 else text[:96] + " ..."
 
 

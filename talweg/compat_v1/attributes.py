@@ -166,7 +166,7 @@ def attributes(node: Node) -> dict:
 
 @implement_hook("operation_attribute")
 def operation_attribute(node: Node, name: str) -> Any:
-    """Returns one attribute of a node; ValueError if it has none of that name."""
+    """Return one attribute of a node; ValueError if it has none of that name."""
     found = attributes(node)
     if name not in found:
         raise value_error(

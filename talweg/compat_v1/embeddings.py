@@ -55,7 +55,7 @@ class _Table:
 
 
 def _of_all_ids(function: Callable[[Tensor], Tensor], ids: Any) -> Any:
-    """Applies a function to the ids of a dense, sparse or ragged tensor."""
+    """Apply a function to the ids of a dense, sparse or ragged tensor."""
     if isinstance(ids, RaggedTensor):
         return ids.with_flat_values(function(ids.flat_values))
     if isinstance(ids, SparseTensor):

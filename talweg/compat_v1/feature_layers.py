@@ -40,7 +40,7 @@ class _Variables:
 
 
 def _columns(feature_columns: Any, allowed: tuple, features: dict[Any, Any]) -> list:
-    """Sorts the columns by their names; ValueError for other objects, or names there twice."""
+    """Sort the columns by their names; ValueError for other objects, or names there twice."""
     if not isinstance(features, dict):
         raise value_error("TW104", f"features is {type(features).__name__}", "a dictionary")
     single = isinstance(feature_columns, FeatureColumn)
@@ -121,7 +121,7 @@ def linear_model(
     trainable: bool = True,
     cols_to_vars: dict | None = None,
 ) -> Any:
-    """Adds the contributions of the columns and a bias: [batch, units].
+    """Add the contributions of the columns and a bias: [batch, units].
 
     Weights are variables `linear_model/<name>/weights`, a row for each id or number, zeros at
     first; the bias is `linear_model/bias_weights`.  sparse_combiner: how the rows of the ids of an
@@ -156,7 +156,7 @@ def linear_model(
 def _weight_column(
     column: Any, cache: object, variables: _Variables, units: int, combiner: str, zeros: object
 ) -> Any:
-    """Computes the contribution of a column to a linear model."""
+    """Compute the contribution of a column to a linear model."""
     if isinstance(column, CategoricalColumn):
         ids, weights = column.get_sparse_tensors(cache)
         table = variables.get("weights", [column.num_buckets, units], zeros)

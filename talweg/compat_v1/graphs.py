@@ -190,14 +190,14 @@ def device(device_name_or_function: object) -> Iterator[None]:
 @export("compat.v1.colocate_with")
 @contextmanager
 def colocate_with(op: str, ignore_existing: bool = False) -> Iterator[None]:
-    """Does nothing; everything is on one device."""
+    """Do nothing; everything is on one device."""
     yield
 
 
 @export("compat.v1.container")
 @contextmanager
 def container(container_name: str) -> Iterator[str]:
-    """Does nothing; a session keeps the values of all its variables itself."""
+    """Do nothing; a session keeps the values of all its variables itself."""
     yield container_name
 
 
@@ -288,7 +288,7 @@ def add_to_collections(names: Sequence[str], value: TensorLike) -> None:
 
 @export("compat.v1.get_collection")
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """Lists the members of a collection of the default graph; see `Graph.get_collection`."""
+    """List the members of a collection of the default graph; see `Graph.get_collection`."""
     return default_graph().get_collection(key, scope)
 
 

@@ -42,7 +42,7 @@ def sizes_of(shape: object) -> list:
 
 
 def fans(sizes: list) -> tuple[Any, Any]:
-    """Counts the inputs and outputs of a unit of a kernel: [..., inputs, outputs]."""
+    """Count the inputs and outputs of a unit of a kernel: [..., inputs, outputs]."""
     if len(sizes) < 2:
         number = sizes[0] if sizes else 1
         return number, number
@@ -92,7 +92,7 @@ class Zeros(Initializer):
         self.dtype = as_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """Makes zeros."""
+        """Make zeros."""
         return zeros(shape, dtype)
 
 
@@ -109,7 +109,7 @@ class Ones(Initializer):
         self.dtype = as_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """Makes ones."""
+        """Make ones."""
         return ones(shape, dtype)
 
 
@@ -455,7 +455,7 @@ class Identity(Initializer):
 
 
 def float_dtype(dtype: object) -> Any:
-    """Converts to a floating dtype; ValueError for others."""
+    """Convert to a floating dtype; ValueError for others."""
     dtype = as_dtype(dtype)
     if not dtype.is_floating:
         raise value_error("TW102", f"Expected floating point type, got {dtype!r}.")

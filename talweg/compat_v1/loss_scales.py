@@ -29,7 +29,7 @@ class LossScale:
         raise NotImplementedError
 
     def update(self, grads: TensorLike) -> tuple:
-        """Returns (the operation that changes the number, whether the gradients may be used)."""
+        """Return (the operation that changes the number, whether the gradients may be used)."""
         raise NotImplementedError
 
 
@@ -52,7 +52,7 @@ class FixedLossScale(LossScale):
         return look_up("constant")(self._value, float32)
 
     def update(self, grads: TensorLike) -> tuple:
-        """Returns (nothing, True)."""
+        """Return (nothing, True)."""
         return look_up("no_op")(), True
 
     def get_config(self) -> dict:
@@ -95,7 +95,7 @@ class DynamicLossScale(LossScale):
         return self._scale.read_value()
 
     def update(self, grads: TensorLike) -> tuple:
-        """Returns (the operation that changes the number, whether all gradients are finite)."""
+        """Return (the operation that changes the number, whether all gradients are finite)."""
         finite = _all_finite(grads)
         where, cast = look_up("where"), look_up("cast")
         scale, steps = self._scale.read_value(), self._good_steps.read_value()
@@ -144,7 +144,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list:
-        """Computes (gradient, variable) pairs, of the loss itself."""
+        """Compute (gradient, variable) pairs, of the loss itself."""
         scale = self._loss_scale()
         scaled = (
             (lambda: loss() * look_up("cast")(scale, loss().dtype))
@@ -195,4 +195,4 @@ def enable_mixed_precision_graph_rewrite(
 
 @export(*_names("disable_mixed_precision_graph_rewrite", "mixed_precision", "train.experimental"))
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Does nothing: no graph is rewritten."""
+    """Do nothing: no graph is rewritten."""

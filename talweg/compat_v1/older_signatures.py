@@ -23,7 +23,7 @@ def to_graph(
     arg_types: Any = None,
     experimental_optional_features: Any = None,
 ) -> Callable[..., Any]:
-    """Calls `tf.autograph.to_graph`; facts about arguments are not needed."""
+    """Call `tf.autograph.to_graph`; facts about arguments are not needed."""
     return look_up("autograph.to_graph")(entity, recursive, experimental_optional_features)
 
 
@@ -36,7 +36,7 @@ def to_code(
     indentation: str = "  ",
     experimental_optional_features: Any = None,
 ) -> str:
-    """Calls `tf.autograph.to_code`; facts about arguments are not needed."""
+    """Call `tf.autograph.to_code`; facts about arguments are not needed."""
     return look_up("autograph.to_code")(entity, recursive, experimental_optional_features)
 
 
@@ -111,7 +111,7 @@ def quantized_avg_pool(
     padding: str,
     name: str | None = None,
 ) -> Any:
-    """Computes means of windows of quantized numbers, and their range, as
+    """Compute means of windows of quantized numbers, and their range, as
     `tf.raw_ops.QuantizedAvgPool`.
     """
     return look_up("raw_ops.QuantizedAvgPool")(
@@ -134,7 +134,7 @@ def quantized_max_pool(
     padding: str,
     name: str | None = None,
 ) -> Any:
-    """Computes the largest of windows of quantized numbers, and their range, as
+    """Compute the largest of windows of quantized numbers, and their range, as
     `tf.raw_ops.QuantizedMaxPool`.
     """
     return look_up("raw_ops.QuantizedMaxPool")(
@@ -156,7 +156,7 @@ def quantized_relu_x(
     out_type: DTypeLike = quint8,
     name: str | None = None,
 ) -> Any:
-    """Clips quantized numbers to [0, max_value], with their range, as
+    """Clip quantized numbers to [0, max_value], with their range, as
     `tf.raw_ops.QuantizedReluX`.
     """
     return look_up("raw_ops.QuantizedReluX")(
@@ -182,7 +182,7 @@ def quantized_conv2d(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Any:
-    """Convolves quantized images, qint32, with the range, as `tf.raw_ops.QuantizedConv2D`."""
+    """Convolve quantized images, qint32, with the range, as `tf.raw_ops.QuantizedConv2D`."""
     return look_up("raw_ops.QuantizedConv2D")(
         input=input,
         filter=filter,

@@ -122,7 +122,7 @@ CONVERTERS.append((PartitionedVariable, _as_tensor))
 
 
 def partitions_of(partitioner: Any, name: str, shape: TensorShape, dtype: DType) -> list[int]:
-    """Returns the number of parts of each axis; ValueError unless a partitioner gives such a
+    """Return the number of parts of each axis; ValueError unless a partitioner gives such a
     list.
     """
     if not callable(partitioner):
@@ -160,7 +160,7 @@ def partitions_of(partitioner: Any, name: str, shape: TensorShape, dtype: DType)
 def make_parts(
     name: str, shape: ShapeLike, dtype: Any, partitions: list[int], initializer: Any, get: Callable
 ) -> PartitionedVariable:
-    """Makes the variable of these parts, each of which `get(name, shape, initializer)` makes or
+    """Make the variable of these parts, each of which `get(name, shape, initializer)` makes or
     finds.
 
     An initializer that is a function is called for each part; of a value each has its own part.

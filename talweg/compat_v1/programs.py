@@ -117,8 +117,8 @@ export_lazily(lambda: FLAGS, "compat.v1.flags", "compat.v1.app.flags")
 
 @export("compat.v1.app.run")
 def run(main: Any = None, argv: Any = None) -> None:
-    """Reads the flags, calls `main` (that of the program if not given) with the rest of the command
-    line, and exits with its result.
+    """Read the flags, call `main` (that of the program if not given) with the rest of the command
+    line, and exit with its result.
     """
     main = main or sys.modules["__main__"].main
     absl("app").run(main, argv, flags_parser=_parse)

@@ -53,7 +53,7 @@ class ReaderBase:
         return getattr(queue, "queue_ref", queue)
 
     def read(self, queue: object, name: str | None = None) -> tuple:
-        """Returns (key, record) that come next; OutOfRangeError where the queue is closed and
+        """Return (key, record) that come next; OutOfRangeError where the queue is closed and
         empty.
         """
         found = _operation(
@@ -68,7 +68,7 @@ class ReaderBase:
         return tuple(found)
 
     def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> tuple:
-        """Returns (keys, records), at most so many."""
+        """Return (keys, records), at most so many."""
         found = _operation(
             "ReaderReadUpToV2",
             reader_handle=self._reader_ref,
@@ -82,15 +82,15 @@ class ReaderBase:
         return tuple(found)
 
     def num_records_produced(self, name: str | None = None) -> Any:
-        """Returns the number of records read, int64."""
+        """Return the number of records read, int64."""
         return _operation("ReaderNumRecordsProducedV2", reader_handle=self._reader_ref)
 
     def num_work_units_completed(self, name: str | None = None) -> Any:
-        """Returns the number of files read, int64."""
+        """Return the number of files read, int64."""
         return _operation("ReaderNumWorkUnitsCompletedV2", reader_handle=self._reader_ref)
 
     def serialize_state(self, name: str | None = None) -> Any:
-        """Returns the state of the reader as a string."""
+        """Return the state of the reader as a string."""
         return _operation("ReaderSerializeStateV2", reader_handle=self._reader_ref)
 
     def restore_state(self, state: TensorLike, name: str | None = None) -> Any:
@@ -194,7 +194,7 @@ class ConditionalAccumulatorBase:
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Any:
-        """Returns the number of gradients added, int32."""
+        """Return the number of gradients added, int32."""
         return _operation("AccumulatorNumAccumulated", handle=self._accumulator_ref)
 
     def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Any:
@@ -307,7 +307,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> tuple:
-        """Returns (indices, values, shape) once there are enough."""
+        """Return (indices, values, shape) once there are enough."""
         found = _operation(
             "SparseAccumulatorTakeGradient",
             handle=self._accumulator_ref,

@@ -145,10 +145,10 @@ def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> Any:
 
 @export("compat.v1.distribute.get_loss_reduction")
 def get_loss_reduction() -> Any:
-    """Returns the reduction of replicas' losses: their sum."""
+    """Return the reduction of replicas' losses: their sum."""
     return look_up("distribute.ReduceOp").SUM
 
 
 @export("compat.v1.experimental.output_all_intermediates")
 def output_all_intermediates(state: TensorLike) -> None:
-    """Does nothing: gradients keep their residuals."""
+    """Do nothing: gradients keep their residuals."""

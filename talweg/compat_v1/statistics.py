@@ -48,7 +48,7 @@ def _bytes(value: np.generic | np.ndarray) -> int:
 
 
 def report(metadata: Any, watch: Watch, graph: Graph) -> None:
-    """Writes the times of a watched run into a RunMetadata."""
+    """Write the times of a watched run into a RunMetadata."""
     watch.end()
     stats = DeviceStepStats(device=DEVICE)
     for node, start, end, size in watch.rows:

@@ -109,7 +109,7 @@ def bfloat16_scope(name: str | None = None) -> Iterator[Any]:
 
 @export("compat.v1.tpu.outside_compilation")
 def outside_compilation(computation: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Calls a function on the CPU, where all is computed here.
+    """Call a function on the CPU, where all is computed here.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.tpu.outside_compilation(lambda x, y=1: x + y, 1, y=2)

@@ -105,7 +105,7 @@ def get_variable(
 
 @contextlib.contextmanager
 def at_root() -> Iterator[None]:
-    """Leaves all name scopes: `get_variable` names by variable scope alone."""
+    """Leave all name scopes: `get_variable` names by variable scope alone."""
     base = dispatch.context.base
     if base is None or base.building_function:
         with name_scope(""):
@@ -245,7 +245,7 @@ def pure_scope(
     prefix: str | None = None,
     options: dict | None = None,
 ) -> Iterator[VariableScope]:
-    """Opens a variable scope without a name scope."""
+    """Open a variable scope without a name scope."""
     before = own.scope
     again = isinstance(name_or_scope, VariableScope)
     if again:

@@ -78,7 +78,7 @@ class VariableStore:
                 self.opened[inner] = 0
 
     def unique_scope(self, prefix: str) -> str:
-        """Numbers `prefix` if the present scope has had a scope of this name."""
+        """Number `prefix` if the present scope has had a scope of this name."""
         outer = f"{self.scope.name}/" if self.scope.name else ""
         name, number = prefix, 0
         while self.opened.get(outer + name, 0):
@@ -172,7 +172,7 @@ class VariableStore:
         partitioner: Callable[..., Any] | None,
         options: dict,
     ) -> PartitionedVariable:
-        """Finds or makes the variable in parts of this name."""
+        """Find or make the variable in parts of this name."""
         if initializer is not None and not callable(initializer):
             initializer = convert_to_tensor(initializer)
             dtype, shape = initializer.dtype, as_shape(initializer.dims)
@@ -191,7 +191,7 @@ class VariableStore:
 def _check_shared(
     variable: object, name: str, shape: ShapeLike, dtype: DTypeLike, reuse: Any
 ) -> Any:
-    """Returns the existing variable; ValueError if it may not be shared, or is another kind."""
+    """Return the existing variable; ValueError if it may not be shared, or is another kind."""
     if reuse is False or reuse is None:
         raise value_error(
             "TW401",
@@ -219,7 +219,7 @@ def _where(variable: Any) -> str:
 
 
 def first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[Any, Any]:
-    """Converts an initializer to a first value and dtype; ValueError if that cannot be told."""
+    """Convert an initializer to a first value and dtype; ValueError if that cannot be told."""
     if initializer is None:
         initializer = default_initializer(name, dtype)
     elif not callable(initializer):
@@ -373,7 +373,7 @@ class VariableScope:
         return VariableScope(reuse, name, name_scope=name_scope, **own)
 
     def reuse_variables(self) -> None:
-        """Reuses variables from here on: they are found, and none is made."""
+        """Reuse variables from here on: they are found, and none is made."""
         self.reuse = True
 
     def set_initializer(self, initializer: Callable[..., Any] | TensorLike) -> None:
@@ -385,7 +385,7 @@ class VariableScope:
         self.dtype = dtype
 
     def set_use_resource(self, use_resource: bool) -> None:
-        """Keeps the setting: every variable is a resource."""
+        """Keep the setting: every variable is a resource."""
         self.use_resource = use_resource
 
     def set_regularizer(self, regularizer: Callable[..., Any]) -> None:
@@ -393,7 +393,7 @@ class VariableScope:
         self.regularizer = regularizer
 
     def set_caching_device(self, caching_device: str | Callable[..., Any]) -> None:
-        """Keeps the setting: there is one device."""
+        """Keep the setting: there is one device."""
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Callable[..., Any]) -> None:
@@ -441,7 +441,7 @@ class VariableScope:
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
     ) -> Any:
-        """Finds the variable `name` of this scope, or makes it if it may; see `tf.get_variable`."""
+        """Find the variable `name` of this scope, or make it if it may; see `tf.get_variable`."""
         _check_dtype(name, dtype, initializer)
         getter = self.custom_getter if custom_getter is None else custom_getter
         options = {

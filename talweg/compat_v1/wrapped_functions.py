@@ -123,7 +123,7 @@ class WrappedFunction:
         name: str | None = None,
         input_signature: Any = None,
     ) -> WrappedFunction:
-        """Makes the function from some tensors of the graph to others.
+        """Make the function from some tensors of the graph to others.
 
         feeds, fetches: nests of tensors (of operations, among the fetches), or their names.
         ValueError for what is not in the graph.
@@ -155,7 +155,7 @@ class WrappedFunction:
 
 
 def _eager_variables(graph: Graph) -> dict[Handle, Variable]:
-    """Makes eager variables with the initial values of those of a graph."""
+    """Make eager variables with the initial values of those of a graph."""
     names = ("variables", "local_variables", "trainable_variables")
     collected = [v for name in names for v in graph.get_collection(name)]
     variables = list({id(v): v for v in collected}.values())

@@ -56,7 +56,7 @@ def _pair_table() -> np.ndarray:
 
 
 def _product(a: int, b: Any) -> Any:
-    """Multiplies a by b modulo the polynomial; b may be an array of registers."""
+    """Multiply a by b modulo the polynomial; b may be an array of registers."""
     total = np.zeros_like(b)
     for bit in range(31, -1, -1):
         if a >> bit & 1:
@@ -67,7 +67,7 @@ def _product(a: int, b: Any) -> Any:
 
 @cache
 def _power(exponent: int) -> int:
-    """Computes x to the power 2**exponent."""
+    """Compute x to the power 2**exponent."""
     if exponent == 0:
         return 1 << 30
     half = _power(exponent - 1)
@@ -86,7 +86,7 @@ def _shift_zeros(register: object, count: int) -> Any:
 
 
 def _of_chunk(data: np.ndarray) -> int:
-    """Computes the register after `data` (bytes), started from 0."""
+    """Compute the register after `data` (bytes), started from 0."""
     lanes = 1
     while lanes * STEPS * 2 < data.size:
         lanes *= 2
@@ -105,7 +105,7 @@ def _of_chunk(data: np.ndarray) -> int:
 
 
 def crc32c(data: Any, value: int = 0) -> int:
-    """Computes the checksum of bytes; `value` is that of the bytes before them.
+    """Compute the checksum of bytes; `value` is that of the bytes before them.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'

@@ -18,7 +18,7 @@ def wrong(what: str) -> Exception:
 
 
 def fields_of(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
-    """Splits one record into fields; line ends may stand in quotes and before a field only."""
+    """Split one record into fields; line ends may stand in quotes and before a field only."""
     fields, at, end = [], 0, len(record)
     while at < end:
         first = record[at : at + 1]
@@ -115,7 +115,7 @@ class Records:
 def value(
     data: bytes, dtype: DType, default: np.generic | None, number: int, missing: bytes
 ) -> Any:
-    """Parses field `number`, bytes for strings; InvalidArgumentError for text that is no such
+    """Parse field `number`, bytes for strings; InvalidArgumentError for text that is no such
     value.
     """
     if not data or data == missing:

@@ -30,7 +30,7 @@ def not_an_example(reason: str = "") -> InvalidArgumentError:
 
 
 def _contents(data: bytes, *kinds: int) -> Iterator[bytes]:
-    """Yields the fields with number 1; those of other kinds are unknown fields, left out."""
+    """Yield the fields with number 1; those of other kinds are unknown fields, left out."""
     return (
         content
         for number, kind, content in read_raw_fields(data, not_an_example)
@@ -51,7 +51,7 @@ def _unpack_integers(data: bytes) -> list[int]:
 
 
 def feature(data: bytes) -> tuple[int, Any]:
-    """Parses a feature: its kind, 0 for none, and its values."""
+    """Parse a feature: its kind, 0 for none, and its values."""
     kind, values = 0, b""
     for number, wire, content in read_raw_fields(data, not_an_example):
         if number in (BYTES, FLOATS, INTEGERS) and wire == LENGTH:
@@ -75,7 +75,7 @@ def feature(data: bytes) -> tuple[int, Any]:
 
 
 def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Parses the names and values of a dictionary."""
+    """Parse the names and values of a dictionary."""
     for number, wire, content in read_raw_fields(data, not_an_example):
         if number != 1 or wire != LENGTH:
             continue

@@ -80,7 +80,7 @@ def write_file(path: str, parts: Iterable[Any], durable: bool = True) -> None:
 
 @contextlib.contextmanager
 def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
-    """Opens a file to be written, which gets its name `path` at the end, if nothing was raised.
+    """Open a file to be written, which gets its name `path` at the end, if nothing was raised.
 
     durable: whether its bytes and its name are on the disk before this returns, as far as the
     system can promise it.  Errors of the system are TensorFlow's: ResourceExhaustedError with the
@@ -139,7 +139,7 @@ def _new_file(path: str) -> tuple[str, BinaryIO]:
 
 
 def _start(path: str) -> str:
-    """Returns the prefix of temporary names for `path`, short enough: no name has over 255
+    """Return the prefix of temporary names for `path`, short enough: no name has over 255
     bytes.
     """
     name = os.path.basename(path)
@@ -184,7 +184,7 @@ def _lock(path: str) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def partial_folder(path: str) -> Iterator[str]:
-    """Makes a new folder to be filled, which gets its name `path` at the end, if nothing was
+    """Make a new folder to be filled, which gets its name `path` at the end, if nothing was
     raised.
 
     What a folder of that name holds besides stays (hard links where the system has them).  The two
@@ -211,7 +211,7 @@ def partial_folder(path: str) -> Iterator[str]:
 
 
 def _keep_others(part: str, folder: str) -> None:
-    """Moves the files that only `folder` has to `part`."""
+    """Move the files that only `folder` has to `part`."""
     if not os.path.isdir(folder):
         return
     with os.scandir(folder) as entries:

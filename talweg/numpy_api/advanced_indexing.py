@@ -24,7 +24,7 @@ _plain = hooks.getitem
 
 
 def index(x: Any, key: object) -> Any:
-    """Indexes x[key], as NumPy does."""
+    """Index x[key], as NumPy does."""
     if isinstance(key, list) and any(isinstance(part, (list, slice)) for part in key):
         key = tuple(key)
     parts = key if type(key) is tuple else (key,)
@@ -45,7 +45,7 @@ def _is_array(part: Any) -> bool:
 
 
 def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
-    """Separates indices: (basic ones with full slices for arrays, (axis of their result,
+    """Separate indices: (basic ones with full slices for arrays, (axis of their result,
     array)).
     """
     spelled: list[Any] = [_as_index(part) if _is_array(part) else part for part in parts]
@@ -64,7 +64,7 @@ def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
 
 
 def _expand_parts(parts: list, rank: int) -> list:
-    """Expands masks to one array for each of their axes, and `...` to slices."""
+    """Expand masks to one array for each of their axes, and `...` to slices."""
     parts_out: list[Any] = []
     for part in parts:
         if isinstance(part, Tensor) and part.dtype.is_bool:
@@ -88,7 +88,7 @@ def _as_index(part: object) -> Tensor:
 
 
 def _gather_elements(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -> Tensor:
-    """Gathers the elements that arrays index in the result of the basic indices."""
+    """Gather the elements that arrays index in the result of the basic indices."""
     rest = _plain(x, tuple(basic))
     axes = [axis for axis, _ in arrays]
     first = axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
@@ -107,6 +107,6 @@ def _gather_elements(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -
 
 
 def _count_from_front(array: Tensor, size: Tensor) -> Tensor:
-    """Counts negative indices from the end."""
+    """Count negative indices from the end."""
     array = cast(array, "int64")
     return look_up("where")(array < as_array(0, array.dtype), array + size, array)

@@ -230,7 +230,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 @export("experimental.numpy.tril")
 def tril(m: TensorLike, k: int = 0) -> Tensor:
-    """Sets the elements above the k-th diagonal to 0.  ValueError for less than two axes.
+    """Set the elements above the k-th diagonal to 0.  ValueError for less than two axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.tril([[1, 2], [3, 4]]).numpy()
@@ -245,7 +245,7 @@ def tril(m: TensorLike, k: int = 0) -> Tensor:
 
 @export("experimental.numpy.triu")
 def triu(m: TensorLike, k: int = 0) -> Tensor:
-    """Sets the elements below the k-th diagonal to 0.  ValueError for less than two axes.
+    """Set the elements below the k-th diagonal to 0.  ValueError for less than two axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.triu([[1, 2], [3, 4]]).numpy()

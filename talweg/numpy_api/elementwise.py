@@ -118,7 +118,7 @@ _NARROW = frozenset(("floor_divide", "mod", "remainder", "power"))  # of bool: o
 
 
 def _cast_operand(takes: str, values: tuple[Any, ...]) -> list[Any]:
-    """Casts values to the dtype in which a function takes them."""
+    """Cast values to the dtype in which a function takes them."""
     if takes == BOOL:
         return [cast(as_array(value), bool_) for value in values]
     if takes == ANY:
@@ -181,7 +181,7 @@ _logical_not = globals()["logical_not"]
 
 @export("experimental.numpy.clip")
 def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
-    """Clips `a` to the range from `a_min` to `a_max`; None stands for no limit.
+    """Clip `a` to the range from `a_min` to `a_max`; None stands for no limit.
 
     ValueError for no limit at all.
 

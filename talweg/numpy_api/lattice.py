@@ -34,7 +34,7 @@ BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of intege
 
 
 def operand(value: Any) -> tuple[Any, DType, bool]:
-    """Returns (a value as a tensor or Python value, its dtype, whether that is weak)."""
+    """Return (a value as a tensor or Python value, its dtype, whether that is weak)."""
     if is_tensor_like(value):
         return value, value.dtype, getattr(value, "_weak", False)
     first = leaf(value)
@@ -49,7 +49,7 @@ def operand(value: Any) -> tuple[Any, DType, bool]:
 
 
 def meet(a: DType, weak_a: bool, b: DType, weak_b: bool) -> tuple[DType, bool]:
-    """Joins dtypes: (the common dtype, whether it is weak); TypeError in the mode "safe" if bits
+    """Join dtypes: (the common dtype, whether it is weak); TypeError in the mode "safe" if bits
     may be lost.
     """
     if weak_a != weak_b:
@@ -123,7 +123,7 @@ def _unsafe(a: DType, b: DType) -> TypeError:
 
 
 def meet_operands(x: object, y: object) -> tuple[Tensor, Tensor, bool]:
-    """Converts two operands to their common dtype, and says whether that is weak."""
+    """Convert two operands to their common dtype, and says whether that is weak."""
     (x, a, weak_a), (y, b, weak_b) = operand(x), operand(y)
     dtype, weak = meet(a, weak_a, b, weak_b)
     return _as(x, dtype), _as(y, dtype), weak

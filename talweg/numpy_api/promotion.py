@@ -49,7 +49,7 @@ def lattice() -> bool:
 
 
 def default_float() -> DType:
-    """Returns the dtype of arrays made without one."""
+    """Return the dtype of arrays made without one."""
     return float32 if lattice() else float64
 
 
@@ -73,7 +73,7 @@ def leaf(value: object) -> Any:
 
 
 def numpy_dtype_of(value: Any) -> Any:
-    """Converts a value to an operand of NumPy's promotion: a dtype, or a weak Python number."""
+    """Convert a value to an operand of NumPy's promotion: a dtype, or a weak Python number."""
     if isinstance(value, (DType, type, np.dtype, str)):
         return as_dtype(_PYTHON_TYPES.get(value, value)).numpy_dtype
     value = leaf(value)
@@ -142,12 +142,12 @@ def as_array(value: object, dtype: object = None) -> Tensor:
 
 
 def _as_it_is(value: object) -> Any:
-    """Returns Python numbers as NumPy takes them; nests with tensors inside as they are."""
+    """Return Python numbers as NumPy takes them; nests with tensors inside as they are."""
     return value if is_tensor_like(leaf(value)) else np.asarray(value)
 
 
 def promote(*values: object) -> list[Any]:
-    """Converts values to tensors of their common dtype."""
+    """Convert values to tensors of their common dtype."""
     dtype = common_dtype(*values)
     return [as_array(value, dtype) for value in values]
 
@@ -159,7 +159,7 @@ def inexact(value: object) -> Tensor:
 
 
 def inexact_pair(x: object, y: object) -> list[Any]:
-    """Converts two values to floats or complex numbers of one dtype."""
+    """Convert two values to floats or complex numbers of one dtype."""
     dtype = common_dtype(x, y)
     if not (dtype.is_floating or dtype.is_complex):
         dtype = default_float()

@@ -254,7 +254,7 @@ def nansum(
     dtype: DTypeLike | None = None,
     keepdims: bool | None = False,
 ) -> Tensor:
-    """Sums the elements that are not NaN.
+    """Sum the elements that are not NaN.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.nansum([1.0, float("nan")]).numpy().item()
@@ -270,7 +270,7 @@ def nanprod(
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """Multiplies the elements that are not NaN.
+    """Multiply the elements that are not NaN.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.nanprod([2.0, float("nan")]).numpy().item()
@@ -286,7 +286,7 @@ def nanmean(
     dtype: DTypeLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """Computes the mean of the elements that are not NaN.
+    """Compute the mean of the elements that are not NaN.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.nanmean([2.0, float("nan"), 4.0]).numpy().item()
@@ -344,7 +344,7 @@ def average(
 
 @export("experimental.numpy.count_nonzero")
 def count_nonzero(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
-    """Counts the elements over axes that are not 0.
+    """Count the elements over axes that are not 0.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.count_nonzero([0, 3]).numpy().item()

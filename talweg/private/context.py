@@ -38,7 +38,7 @@ class EagerContext:
         return look_up("executing_eagerly")()
 
     def num_gpus(self) -> int:
-        """Returns the number of GPUs."""
+        """Return the number of GPUs."""
         return len(look_up("config.list_logical_devices")("GPU"))
 
     @property
@@ -97,5 +97,5 @@ def get_config() -> Any:
 
 
 def num_gpus() -> int:
-    """Returns the number of GPUs."""
+    """Return the number of GPUs."""
     return CONTEXT.num_gpus()

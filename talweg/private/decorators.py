@@ -69,7 +69,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list, Any]:
 
 
 def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> Any:
-    """Puts `decorator_func` round `new_target` where it was round `previous_target`."""
+    """Put `decorator_func` round `new_target` where it was round `previous_target`."""
     known = getattr(decorator_func, "_tf_decorator", None)
     if decorator_func is previous_target or known is None:
         return new_target

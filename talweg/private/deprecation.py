@@ -37,7 +37,7 @@ def _when(date: str | None) -> str:
 
 
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable:
-    """Makes a decorator: calling the function, or making an object of the class, warns."""
+    """Make a decorator: calling the function, or making an object of the class, warns."""
 
     def decorate(function: Any) -> Any:
         if isinstance(function, type):
@@ -96,7 +96,7 @@ def deprecated_alias(
 def deprecated_args(
     date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
 ) -> Callable:
-    """Makes a decorator: giving one of these arguments warns, unless it has the value of a
+    """Make a decorator: giving one of these arguments warns, unless it has the value of a
     tuple.
     """
     fine = {x[0]: x[1:] for x in deprecated_arg_names_or_tuples if isinstance(x, tuple)}
@@ -134,7 +134,7 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
 ) -> Callable:
-    """Makes a decorator: giving an argument one of these values warns."""
+    """Make a decorator: giving an argument one of these values warns."""
 
     def decorate(function: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -170,7 +170,7 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
 
 
 def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: str) -> str:
-    """Rewrites documentation in which an argument has its new name."""
+    """Rewrite documentation in which an argument has its new name."""
     return old_doc.replace(f"`{old_argument}`", f"`{new_argument}`").replace(
         f"{old_argument}:", f"{new_argument}:"
     )

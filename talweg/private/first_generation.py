@@ -36,7 +36,7 @@ def reveal_undocumented(symbol_name: str, target_module: Any = None) -> None:
 
 
 def remove_squeezable_dimensions(predictions: Any, labels: Any, weights: Any) -> tuple:
-    """Squeezes a last axis of size 1 of predictions, labels or weights that the others have not."""
+    """Squeeze a last axis of size 1 of predictions, labels or weights that the others have not."""
     labels, predictions = match_ranks(labels, predictions)
     if weights is not None:
         weights = look_up("convert_to_tensor")(weights)
@@ -67,5 +67,5 @@ def safe_scalar_div(numerator: Any, denominator: Any, name: str | None = None) -
 def squeeze_labels(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple:
-    """Squeezes a last axis of size 1 of labels or predictions that the other has not."""
+    """Squeeze a last axis of size 1 of labels or predictions that the other has not."""
     return match_ranks(labels, predictions)

@@ -49,7 +49,7 @@ def name_scope(
     values: Any = None,
     skip_on_eager: bool = True,
 ) -> Any:
-    """Opens a `tf.compat.v1.name_scope`, which TensorFlow's own operations use."""
+    """Open a `tf.compat.v1.name_scope`, which TensorFlow's own operations use."""
     return look_up("compat.v1.name_scope")(name, default_name, values)
 
 
@@ -81,7 +81,7 @@ def convert_to_tensor_or_composite(
 
 
 def constant_value_as_shape(tensor: TensorLike) -> TensorShape:
-    """Returns the static shape of a tensor of sizes, as far as it is known."""
+    """Return the static shape of a tensor of sizes, as far as it is known."""
     return TensorShape(None) if tensor is None else as_shape(get_static_value(tensor, True))
 
 
@@ -104,7 +104,7 @@ def cache_variable_reads() -> Iterator[None]:
 
 
 def assert_splits_match(nested_splits_lists: Any) -> list:
-    """Makes assertions that ragged tensors have the same row splits; ValueError for other ranks."""
+    """Make assertions that ragged tensors have the same row splits; ValueError for other ranks."""
     first = nested_splits_lists[0]
     if any(len(splits) != len(first) for splits in nested_splits_lists):
         raise value_error("TW208", "Inputs must have identical ragged splits")
@@ -125,7 +125,7 @@ def parameterized_truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Draws normal numbers between two bounds, each batch with parameters of its own."""
+    """Draw normal numbers between two bounds, each batch with parameters of its own."""
     first, second = look_up("compat.v1.random.get_seed")(seed)
     return look_up("raw_ops.ParameterizedTruncatedNormal")(
         shape=shape,
@@ -141,7 +141,7 @@ def parameterized_truncated_normal(
 def add_operators(
     operators: Any, operator_name: str | None = None, addition_tiers: Any = None
 ) -> list:
-    """Adds linear operators to a list of one: diagonal if all are, else a matrix."""
+    """Add linear operators to a list of one: diagonal if all are, else a matrix."""
     first, *rest = list(operators)
     if not rest:
         return [first]
@@ -164,7 +164,7 @@ def make_composite_tensor(cls: type, module_name: str = "tf.linalg") -> type:
 def pfor(
     loop_fn: Any, iters: Any, fallback_to_while_loop: bool = True, parallel_iterations: Any = None
 ) -> Any:
-    """Calls a function for 0, 1, ... `iters` - 1, and stacks the results, all at once."""
+    """Call a function for 0, 1, ... `iters` - 1, and stack the results, all at once."""
     count = look_up("range")(iters)
     return look_up("vectorized_map")(loop_fn, count, fallback_to_while_loop)
 
@@ -178,7 +178,7 @@ def case_helper(
     allow_python_preds: bool = False,
     **cond_kwargs: object,
 ) -> Any:
-    """Computes `tf.case` whose branches are made by `cond_fn(pred, true_fn, false_fn)`."""
+    """Compute `tf.case` whose branches are made by `cond_fn(pred, true_fn, false_fn)`."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     function = default if default is not None else pairs.pop()[1]
     for pred, chosen in reversed(pairs):

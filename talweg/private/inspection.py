@@ -31,7 +31,7 @@ _inspect = inspect
 
 
 def getfullargspec(obj: object) -> inspect.FullArgSpec:
-    """Returns the arguments of the function inside the decorators."""
+    """Return the arguments of the function inside the decorators."""
     decorators, target = unwrap(obj)
     for known in decorators:
         if known.decorator_argspec is not None:
@@ -48,7 +48,7 @@ def getfullargspec(obj: object) -> inspect.FullArgSpec:
 
 
 def _arguments_of_signature(source: inspect.Signature) -> inspect.FullArgSpec:
-    """Converts a signature to the tuple that came before it; that of a bound method lacks its
+    """Convert a signature to the tuple that came before it; that of a bound method lacks its
     object.
     """
     kinds: dict[Any, list[inspect.Parameter]] = {}

@@ -65,7 +65,7 @@ def tensor_list_get_item(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Returns one element."""
+    """Return one element."""
     return _call(
         "TensorListGetItem",
         input_handle=input_handle,
@@ -99,7 +99,7 @@ def tensor_list_stack(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Returns all elements, stacked."""
+    """Return all elements, stacked."""
     return _call(
         "TensorListStack",
         input_handle=input_handle,

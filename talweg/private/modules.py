@@ -52,7 +52,7 @@ PUBLIC_NAMES = Path(__file__).with_name("public_names.txt")
 
 @cache
 def public_names() -> dict[str, dict[str, str]]:
-    """Maps each private module to its names that hold public objects, and these to their public
+    """Map each private module to its names that hold public objects, and these to their public
     names.
     """
     found = {}
@@ -65,7 +65,7 @@ def public_names() -> dict[str, dict[str, str]]:
 
 @cache
 def names() -> frozenset[str]:
-    """Lists all private modules that there are, and the packages they are in."""
+    """List all private modules that there are, and the packages they are in."""
     modules = (*CONTENTS, *MODULES, *MESSAGES, *CLASSES, *public_names())
     return frozenset(
         [name.rsplit(".", count)[0] for name in modules for count in range(name.count(".") + 1)]
@@ -115,7 +115,7 @@ def by_position(raw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def find_in(module_name: str, name: str) -> Any:
-    """Finds the object of a private module by its name; AttributeError if there is none."""
+    """Find the object of a private module by its name; AttributeError if there is none."""
     if name in CONTENTS.get(module_name, ()):
         return find_at(CONTENTS[module_name][name])
     if CLASSES.get(module_name, "").endswith(f":{name}"):
@@ -136,7 +136,7 @@ _noted: set[str] = set()  # private names that were not there, and of which that
 
 
 def absent(name: str) -> str:
-    """Explains that talweg has no such private name."""
+    """Explain that talweg has no such private name."""
     return (
         f"{name} is not there: talweg has only those private names of TensorFlow that libraries "
         "are known to use.  [TW402]"
@@ -201,7 +201,7 @@ def be_recognised() -> None:
 
 @implement_hook("private_module")
 def module(name: str) -> ModuleType:
-    """Makes the module ``tensorflow.<name>``."""
+    """Make the module ``tensorflow.<name>``."""
     if name in MESSAGES:
         try:
             return importlib.import_module(MESSAGES[name])

@@ -63,7 +63,7 @@ class CSRSparseMatrix(SparseMatrix):
         return reorder(self._sparse)
 
     def nnz(self) -> Any:
-        """Counts the stored elements; for a batch, of each matrix."""
+        """Count the stored elements; for a batch, of each matrix."""
         if self.shape.rank == 2:
             return look_up("shape")(self._sparse.values)[0]
         rows = self._sparse.indices[:, 0]
@@ -115,7 +115,7 @@ def matmul(
     adjoint_b: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Multiplies a [..., m, k] by b [..., k, n]; a CSRSparseMatrix if both are, else a dense
+    """Multiply a [..., m, k] by b [..., k, n]; a CSRSparseMatrix if both are, else a dense
     tensor.
     """
     a, b = [x if isinstance(x, SparseMatrix) else tensor(x) for x in (a, b)]

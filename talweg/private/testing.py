@@ -16,7 +16,7 @@ from talweg.private.internal.kinds import eager_mode
 def _leave_unchanged(
     func: Callable[..., Any] | None = None, *args: object, **kwargs: object
 ) -> Any:
-    """Makes a decorator that leaves functions unchanged, since its devices are not here."""
+    """Make a decorator that leaves functions unchanged, since its devices are not here."""
     return func if callable(func) else _leave_unchanged
 
 
@@ -51,7 +51,7 @@ def run_in_graph_and_eager_modes(
     use_gpu: bool = True,
     assert_no_eager_garbage: bool = False,
 ) -> Any:
-    """Makes a decorator: the test runs in a graph with a session, then eagerly."""
+    """Make a decorator: the test runs in a graph with a session, then eagerly."""
 
     def decorate(method: Callable[..., Any]) -> Any:
         @functools.wraps(method)

@@ -15,7 +15,7 @@ class Timeline:
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
     ) -> str:
-        """Writes the run as JSON for chrome://tracing: an event for each operation, in
+        """Write the run as JSON for chrome://tracing: an event for each operation, in
         microseconds.
         """
         events: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ def call_module(
     disabled_checks: Any = (),
     use_shardy_partitioner: bool = False,
 ) -> Any:
-    """Runs a module of StableHLO for tensors; a list of results."""
+    """Run a module of StableHLO for tensors; a list of results."""
     operands = [tensor(x) for x in args]
     attributes = {
         "version": version,
@@ -57,7 +57,7 @@ class Sharding:
         self.proto = proto
 
     def apply_to_tensor(self, tensor: Any, **options: Any) -> Any:
-        """Raises UnimplementedError: tensors of a module are on one device."""
+        """Raise UnimplementedError: tensors of a module are on one device."""
         raise UnimplementedError(
             None,
             None,

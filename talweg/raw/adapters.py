@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def div(x: Tensor, y: Tensor) -> Any:
-    """Computes x / y; integers are rounded toward zero."""
+    """Compute x / y; integers are rounded toward zero."""
     x, y = matching_tensors(x, y)
     return (rounding.truncate_div if x.dtype in dtypes.INTEGER else arithmetic.div)(x, y)
 
@@ -50,7 +50,7 @@ def igamma_grad_a(a: Tensor, x: Tensor) -> Any:
 
 
 def approximate_equal(x: Tensor, y: Tensor, tolerance: float) -> Any:
-    """Tests |x - y| < tolerance, for equal shapes."""
+    """Test |x - y| < tolerance, for equal shapes."""
     x, y = matching_tensors(x, y)
     if x.dims != y.dims:
         raise invalid(
@@ -60,7 +60,7 @@ def approximate_equal(x: Tensor, y: Tensor, tolerance: float) -> Any:
 
 
 def equal(x: Tensor, y: Tensor, strict: bool) -> Any:
-    """Tests x = y; False for shapes that do not broadcast, if that is no error."""
+    """Test x = y; False for shapes that do not broadcast, if that is no error."""
     try:
         return comparison.equal(x, y)
     except InvalidArgumentError:
@@ -70,7 +70,7 @@ def equal(x: Tensor, y: Tensor, strict: bool) -> Any:
 
 
 def not_equal(x: Tensor, y: Tensor, strict: bool) -> Any:
-    """Tests x ≠ y; True for shapes that do not broadcast, if that is no error."""
+    """Test x ≠ y; True for shapes that do not broadcast, if that is no error."""
     return comparison.logical_not(equal(x, y, strict))
 
 
@@ -94,7 +94,7 @@ def to_bool(input: Tensor) -> Any:
 
 
 def prevent_gradient(input: Tensor, message: str) -> Any:
-    """Returns `input`, through which no gradient may be asked: LookupError."""
+    """Return `input`, through which no gradient may be asked: LookupError."""
 
     @custom_gradient
     def identity(x: Tensor) -> tuple:
@@ -110,12 +110,12 @@ def prevent_gradient(input: Tensor, message: str) -> Any:
 
 
 def bincount(arr: Any, size: Any, weights: Tensor) -> Any:
-    """Counts each number below `size`, or sums its weights."""
+    """Count each number below `size`, or sum its weights."""
     return dense_bincount(shapes.reshape(arr, [-1]), size, weights, False)
 
 
 def dense_bincount(input: Tensor, size: Any, weights: Tensor, binary_output: bool) -> Any:
-    """Computes `bincount` of a vector, or of each row of a matrix."""
+    """Compute `bincount` of a vector, or of each row of a matrix."""
     x, weights = tensor(input), tensor(weights)
     options: dict[str, Any] = {"minlength": size, "maxlength": size, "dtype": weights.dtype}
     if x.ndim == 2:
@@ -138,7 +138,7 @@ def bucketize(input: Tensor, boundaries: Any) -> Any:
 
 
 def list_diff(x: Tensor, y: Tensor, out_idx: DTypeLike) -> tuple:
-    """Returns (the elements of the vector x that are not in y, their places in x)."""
+    """Return (the elements of the vector x that are not in y, their places in x)."""
     x, y = matching_tensors(x, y)
     keep = np.flatnonzero(~np.isin(array_of(x), array_of(y)))
     places = wrap(keep.astype(dtypes.as_dtype(out_idx).numpy_dtype))
@@ -158,12 +158,12 @@ def nth_element(input: Tensor, n: Any, reverse: bool) -> Any:
 
 
 def batch_to_space(input: Tensor, crops: Any, block_size: int) -> Any:
-    """Computes `tf.batch_to_space` with square blocks of the axes 1 and 2."""
+    """Compute `tf.batch_to_space` with square blocks of the axes 1 and 2."""
     return rearranging.batch_to_space(input, [block_size, block_size], crops)
 
 
 def space_to_batch(input: Tensor, paddings: Any, block_size: int) -> Any:
-    """Computes `tf.space_to_batch` with square blocks of the axes 1 and 2."""
+    """Compute `tf.space_to_batch` with square blocks of the axes 1 and 2."""
     return rearranging.space_to_batch(input, [block_size, block_size], paddings)
 
 
@@ -185,7 +185,7 @@ def broadcast_gradient_args(s0: Any, s1: Any) -> tuple:
 
 
 def concat_offset(concat_dim: Any, shape: Any) -> list:
-    """Computes the offset of each of the tensors of these shapes in their concatenation."""
+    """Compute the offset of each of the tensors of these shapes in their concatenation."""
     axis = integers(concat_dim, "ConcatOffset", "concat_dim")[0]
     parts = [np.asarray(array_of(tensor(part))) for part in shape]
     first = parts[0]
@@ -217,7 +217,7 @@ def _places(function: str, source: str, target: str) -> list[int]:
 
 
 def data_format_dim_map(x: Tensor, src_format: str, dst_format: str) -> Any:
-    """Maps each axis of the one layout to its place in the other."""
+    """Map each axis of the one layout to its place in the other."""
     x = tensor(x)
     _places("DataFormatDimMap", src_format, dst_format)
     table = np.array([dst_format.index(letter) for letter in src_format], x.dtype.numpy_dtype)
@@ -256,13 +256,13 @@ def inplace_sub(x: Tensor, i: Any, v: Any) -> Any:
 
 
 def reverse_flags(tensor: Tensor, dims: Any) -> Any:
-    """Computes `tf.reverse` along the axes whose flag is true."""
+    """Compute `tf.reverse` along the axes whose flag is true."""
     flags = np.asarray(dims.numpy() if hasattr(dims, "numpy") else dims, dtype=bool)
     return rearranging.reverse(tensor, np.flatnonzero(flags).tolist())
 
 
 def squeeze(input: TensorLike, axis: Any) -> Any:
-    """Computes `tf.squeeze`; no axes mean all of size 1."""
+    """Compute `tf.squeeze`; no axes mean all of size 1."""
     return shapes.squeeze(input, list(axis) or None)
 
 
@@ -306,7 +306,7 @@ def _nothing(dtype: DTypeLike) -> Any:
 
 
 def svd(input: Tensor, compute_uv: bool, full_matrices: bool) -> tuple:
-    """Computes (s, u, v); u and v are empty if they are not computed."""
+    """Compute (s, u, v); u and v are empty if they are not computed."""
     if compute_uv:
         return decompositions.svd(input, full_matrices)
     s = decompositions.svd(input, full_matrices, False)
@@ -315,7 +315,7 @@ def svd(input: Tensor, compute_uv: bool, full_matrices: bool) -> tuple:
 
 
 def self_adjoint_eig(input: Tensor, compute_v: bool) -> tuple:
-    """Computes (eigenvalues, in the dtype of the input; eigenvectors, empty if they are not
+    """Compute (eigenvalues, in the dtype of the input; eigenvectors, empty if they are not
     computed).
     """
     x = tensor(input)
@@ -327,7 +327,7 @@ def self_adjoint_eig(input: Tensor, compute_v: bool) -> tuple:
 
 
 def eig(input: Tensor, compute_v: bool, dtype: DTypeLike) -> tuple:
-    """Computes (eigenvalues, eigenvectors, which are empty if they are not computed), in a complex
+    """Compute (eigenvalues, eigenvectors, which are empty if they are not computed), in a complex
     dtype.
     """
     if compute_v:
@@ -337,19 +337,19 @@ def eig(input: Tensor, compute_v: bool, dtype: DTypeLike) -> tuple:
 
 
 def diag(diagonal: Any, k: Any, rows: Any, columns: Any, padding_value: Any, align: str) -> Any:
-    """Computes `tf.linalg.diag`."""
+    """Compute `tf.linalg.diag`."""
     return diagonals.diag(
         diagonal, k=k, num_rows=rows, num_cols=columns, padding_value=padding_value, align=align
     )
 
 
 def diag_part(input: Tensor, k: Any, padding_value: Any, align: str) -> Any:
-    """Computes `tf.linalg.diag_part`."""
+    """Compute `tf.linalg.diag_part`."""
     return diagonals.diag_part(input, k=k, padding_value=padding_value, align=align)
 
 
 def set_diag(input: Tensor, diagonal: Any, k: Any, align: str) -> Any:
-    """Computes `tf.linalg.set_diag`."""
+    """Compute `tf.linalg.set_diag`."""
     return diagonals.set_diag(input, diagonal, k=k, align=align)
 
 
@@ -363,7 +363,7 @@ def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Tensor)
 
 
 def tridiagonal_solve(diagonals: Any, rhs: Tensor, partial_pivoting: bool) -> Any:
-    """Computes `tf.linalg.tridiagonal_solve` with compact diagonals [..., 3, m]."""
+    """Compute `tf.linalg.tridiagonal_solve` with compact diagonals [..., 3, m]."""
     return banded.tridiagonal_solve(diagonals, rhs, partial_pivoting=partial_pivoting)
 
 
@@ -409,7 +409,7 @@ def batch_norm(
 
 
 def channel_axes(x: Tensor, data_format: str) -> tuple[list, tuple]:
-    """Returns (the axes of x that are no channels, the shape in which numbers of channels lie along
+    """Return (the axes of x that are no channels, the shape in which numbers of channels lie along
     x).
     """
     channel = 1 if data_format.startswith("NC") else x.ndim - 1
@@ -418,7 +418,7 @@ def channel_axes(x: Tensor, data_format: str) -> tuple[list, tuple]:
 
 
 def _bessel_factor(count: Any, dtype: DTypeLike) -> Any:
-    """Computes Bessel's correction of a sample's variance, count / (count - 1); 1 for one
+    """Compute Bessel's correction of a sample's variance, count / (count - 1); 1 for one
     number.
     """
     if type(count) is int:
@@ -428,7 +428,7 @@ def _bessel_factor(count: Any, dtype: DTypeLike) -> Any:
 
 
 def softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
-    """Computes (cross entropy of each row, softmax(features) - labels)."""
+    """Compute (cross entropy of each row, softmax(features) - labels)."""
     features, labels = matching_tensors(features, labels)
     if features.shape.rank not in (None, 2) or labels.shape.rank not in (None, 2):
         raise invalid(
@@ -441,7 +441,7 @@ def softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
 
 
 def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
-    """Computes (cross entropy of each row, softmax(features) - one_hot(labels))."""
+    """Compute (cross entropy of each row, softmax(features) - one_hot(labels))."""
     features, labels = tensor(features), tensor(labels)
     if features.shape.rank not in (None, 2):
         raise invalid("TW203", f"logits must be 2-D, but got shape {features.shape}")
@@ -451,7 +451,7 @@ def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
 
 
 def search_rows(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLike) -> Any:
-    """Computes `tf.searchsorted` in the rows of a matrix."""
+    """Compute `tf.searchsorted` in the rows of a matrix."""
     x, v = tensor(sorted_inputs), tensor(values)
     if x.shape.rank not in (None, 2) or v.shape.rank not in (None, 2):
         raise invalid(
@@ -466,12 +466,12 @@ def search_rows(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLi
 
 
 def stateless(kind: str, shape: ShapeLike, seed: Any, dtype: DTypeLike) -> Any:
-    """Computes `tf.random.stateless_<kind>` with standard parameters."""
+    """Compute `tf.random.stateless_<kind>` with standard parameters."""
     return look_up(f"random.stateless_{kind}")(shape, seed, dtype=dtype)
 
 
 def stateless_integers(shape: ShapeLike, seed: Any, minval: Any, maxval: Any) -> Any:
-    """Draws integers from minval up to, not including, maxval."""
+    """Draw integers from minval up to, not including, maxval."""
     low, high = matching_tensors(minval, maxval)
     if low.dtype not in dtypes.INTEGER:
         raise value_error("TW102", f"minval has dtype {low.dtype.name}", "integers")
@@ -479,6 +479,6 @@ def stateless_integers(shape: ShapeLike, seed: Any, minval: Any, maxval: Any) ->
 
 
 def stateless_gamma(shape: ShapeLike, seed: Any, alpha: Any) -> Any:
-    """Computes `tf.random.stateless_gamma` in alpha's dtype."""
+    """Compute `tf.random.stateless_gamma` in alpha's dtype."""
     alpha = tensor(alpha)
     return look_up("random.stateless_gamma")(shape, seed, alpha, dtype=alpha.dtype)

@@ -47,7 +47,7 @@ class ArrayCell:
         self.values[index] = value
 
     def read(self, index: int) -> Any:
-        """Reads an element; zeros for one that was not written, where the shape is known."""
+        """Read an element; zeros for one that was not written, where the shape is known."""
         if not 0 <= index < len(self.values):
             text = f"Tried to read from index {index} but array size is: {len(self.values)}"
             raise invalid("TW206", text)
@@ -89,7 +89,7 @@ def array(
 
 
 def array_and_flow(**options: Any) -> tuple:
-    """Returns (the handle of a TensorArray, its first flow)."""
+    """Return (the handle of a TensorArray, its first flow)."""
     return array(**options), _flow()
 
 
@@ -100,14 +100,14 @@ def write(handle: Tensor, index: Any, value: Tensor, flow_in: Any) -> Any:
 
 
 def read(handle: Tensor, index: Any, flow_in: Any, dtype: DTypeLike) -> Any:
-    """Returns one element."""
+    """Return one element."""
     return _array(handle).read(int(scalar_of(index)))
 
 
 def gather(
     handle: Tensor, indices: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike
 ) -> Any:
-    """Gathers some elements, stacked."""
+    """Gather some elements, stacked."""
     cell = _array(handle)
     found = [cell.read(n) for n in integers_of(indices)]
     if not found:
@@ -117,7 +117,7 @@ def gather(
 
 
 def pack(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike) -> Any:
-    """Stacks all elements."""
+    """Stack all elements."""
     places = of_array(np.arange(len(_array(handle).values)), int32)
     return gather(handle, places, flow_in, dtype, element_shape)
 
@@ -136,7 +136,7 @@ def unpack(handle: Tensor, value: Tensor, flow_in: Any) -> Any:
 
 
 def join_array(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape_except0: Any) -> tuple:
-    """Joins all elements: (them one after the other, their lengths)."""
+    """Join all elements: (them one after the other, their lengths)."""
     cell = _array(handle)
     found = [cell.read(n) for n in range(len(cell.values))]
     lengths = of_array(np.array([x.dims[0] for x in found], np.int64))
@@ -164,7 +164,7 @@ def close(handle: Tensor) -> None:
 def array_gradient(
     handle: Tensor, flow_in: Any, source: str, shape_to_prepend: Any = None
 ) -> tuple:
-    """Returns (the handle of the array of the gradients of an array, its flow)."""
+    """Return (the handle of the array of the gradients of an array, its flow)."""
     cell = _array(handle)
     if cell.gradient_of is not None:
         raise invalid("TW402", "TensorArrayGradV3: the array has gradients as elements", "another")
@@ -197,7 +197,7 @@ def stack_of(elem_type: Any, stack_name: str, max_size: Any = None) -> Any:
 
 
 def push(handle: Tensor, elem: Any, swap_memory: bool) -> Any:
-    """Pushes `elem` on a stack, and returns it; InvalidArgumentError if that is full."""
+    """Push `elem` on a stack, and return it; InvalidArgumentError if that is full."""
     cell = thing_of(handle, StackCell, "StackPush")
     if elem.dtype is not cell.dtype:
         raise invalid("TW102", f"a value of {elem.dtype.name}", f"{cell.dtype.name}")
@@ -208,7 +208,7 @@ def push(handle: Tensor, elem: Any, swap_memory: bool) -> Any:
 
 
 def push_list(handle: Any, elem: Any) -> Any:
-    """Pushes `elem`, a list that stands for the flow of an array, on a stack, and returns it."""
+    """Push `elem`, a list that stands for the flow of an array, on a stack, and return it."""
     thing_of(handle, StackCell, "StackPush").values.append(elem)
     return elem
 

@@ -40,7 +40,7 @@ def _lstm(
     clip: float,
     use: bool,
 ) -> tuple:
-    """Computes one step: the input gate, state, forget gate, output gate, input, output of the
+    """Compute one step: the input gate, state, forget gate, output gate, input, output of the
     state, h.
     """
     gates = look_up("matmul")(concat([x, h], 1), w) + b
@@ -70,7 +70,7 @@ def lstm_cell(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple:
-    """Computes one step of an LSTM (Hochreiter and Schmidhuber 1997), perhaps with peepholes."""
+    """Compute one step of an LSTM (Hochreiter and Schmidhuber 1997), perhaps with peepholes."""
     clip = max(cell_clip, 0.0)
     return _lstm(x, cs_prev, h_prev, w, (wci, wcf, wco), b, "icfo", forget_bias, clip, use_peephole)
 
@@ -94,7 +94,7 @@ def lstm_cell_grad(
     h_grad: Tensor,
     use_peephole: bool,
 ) -> tuple:
-    """Computes the gradients of one step: of the state, of the four gates, of the peepholes."""
+    """Compute the gradients of one step: of the state, of the four gates, of the peepholes."""
     do = h_grad * co * o * (1 - o)
     dcs = h_grad * o * (1 - co * co) + cs_grad + _peephole(use_peephole, do, wco)
     dci = dcs * i * (1 - ci * ci)
@@ -126,7 +126,7 @@ def _block(
     clip: float,
     use: bool,
 ) -> tuple:
-    """Computes steps one after the other; zeros behind the last one."""
+    """Compute steps one after the other; zeros behind the last one."""
     count = int(scalar_of(steps))
     rows = []
     for time in range(x.dims[0]):
@@ -153,7 +153,7 @@ def block_lstm(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple:
-    """Runs an LSTM over a sequence [time, batch, inputs]."""
+    """Run an LSTM over a sequence [time, batch, inputs]."""
     p, clip = (wci, wcf, wco), max(cell_clip, 0.0)
     return _block(seq_len_max, x, cs_prev, h_prev, w, p, b, "icfo", forget_bias, clip, use_peephole)
 
@@ -171,7 +171,7 @@ def block_lstm_v2(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple:
-    """Runs an LSTM over a sequence, its gates in the order i, f, c, o."""
+    """Run an LSTM over a sequence, its gates in the order i, f, c, o."""
     p, clip = (wci, wcf, wco), max(cell_clip, 0.0)
     return _block(seq_len_max, x, cs_prev, h_prev, w, p, b, "ifco", 0.0, clip, use_peephole)
 
@@ -191,7 +191,7 @@ def block_lstm_grad(
     h_grad: Tensor,
     use_peephole: bool,
 ) -> tuple:
-    """Computes the gradients of an LSTM over a sequence, without clipping.
+    """Compute the gradients of an LSTM over a sequence, without clipping.
 
     The bias of the forget gate is not known here; the first gates of the forward pass give it.
     """
@@ -208,7 +208,7 @@ def block_lstm_grad(
 def gru_cell(
     x: Tensor, h_prev: Tensor, w_ru: object, w_c: object, b_ru: object, b_c: object
 ) -> tuple:
-    """Computes one step of a GRU (Cho et al. 2014): its gates r and u, the candidate c, the new
+    """Compute one step of a GRU (Cho et al. 2014): its gates r and u, the candidate c, the new
     h.
     """
     product = look_up("matmul")
@@ -229,7 +229,7 @@ def gru_cell_grad(
     c: Any,
     d_h: Any,
 ) -> tuple:
-    """Computes the gradients of one step: of x, of h, of c's input, of r's and u's input."""
+    """Compute the gradients of one step: of x, of h, of c's input, of r's and u's input."""
     product, size = look_up("matmul"), x.dims[1]
     into_c = d_h * (1 - u) * (1 - c * c)
     back = product(into_c, w_c, transpose_b=True)

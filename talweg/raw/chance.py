@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def seed_graph(first: int, second: int) -> Iterator[int | None]:
-    """Sets the graph's seed to the first one inside; gives the own one."""
+    """Set the graph's seed to the first one inside; give the own one."""
     graph = dispatch.context.base
     if not first and not second:
         yield None
@@ -61,13 +61,13 @@ def floats(kind: str, shape: ShapeLike, dtype: DTypeLike, seed: int, seed2: int)
 
 
 def integers(shape: TensorShape, minval: Any, maxval: Any, seed: int, seed2: int) -> Any:
-    """Draws integers from an interval."""
+    """Draw integers from an interval."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.uniform")(shape, minval, maxval, minval.dtype, own)
 
 
 def shuffle(value: object, seed: int, seed2: int) -> Any:
-    """Shuffles rows."""
+    """Shuffle rows."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.shuffle")(value, own)
 
@@ -75,7 +75,7 @@ def shuffle(value: object, seed: int, seed2: int) -> Any:
 def classes(
     logits: np.ndarray, num_samples: object, seed: int, seed2: int, output_dtype: DTypeLike
 ) -> Any:
-    """Draws classes by their log-probabilities."""
+    """Draw classes by their log-probabilities."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.categorical")(logits, num_samples, output_dtype, own)
 
@@ -97,7 +97,7 @@ def poisson(
 def draw_truncated_normal_rows(
     shape: Any, means: Any, stdevs: Any, minvals: Any, maxvals: Any, seed: int, seed2: int
 ) -> Any:
-    """Draws normal numbers between bounds, those of each row of the result with parameters of its
+    """Draw normal numbers between bounds, those of each row of the result with parameters of its
     own.
     """
     with seed_graph(seed, seed2) as own:
@@ -119,7 +119,7 @@ def crop(image: Tensor, size: Any, seed: int, seed2: int) -> Any:
 
 
 def unforeseeable(shape: ShapeLike, dtype: DTypeLike) -> Any:
-    """Draws integers over their whole range."""
+    """Draw integers over their whole range."""
     seed = look_up("random.uniform")([2], 0, 2**31 - 1, int32)
     return look_up("random.stateless_uniform")(shape, seed, None, None, dtype)
 
@@ -146,7 +146,7 @@ def candidates(
     seed: int,
     seed2: int,
 ) -> tuple:
-    """Samples classes, and computes how often the true and the sampled ones are expected."""
+    """Sample classes, and compute how often the true and the sampled ones are expected."""
     with seed_graph(seed, seed2) as own:
         function = look_up(f"random.{kind}_candidate_sampler")
         return tuple(function(true_classes, num_true, num_sampled, unique, range_max, own))
@@ -155,7 +155,7 @@ def candidates(
 def all_candidates(
     true_classes: object, num_true: int, num_sampled: int, unique: bool, seed: int, seed2: int
 ) -> tuple:
-    """Returns all classes as candidates."""
+    """Return all classes as candidates."""
     function = look_up("random.all_candidate_sampler")
     return tuple(function(true_classes, num_true, num_sampled, unique))
 
@@ -175,7 +175,7 @@ def sample_fixed_candidates(
     seed: int,
     seed2: int,
 ) -> tuple:
-    """Samples classes by the weights that are given."""
+    """Sample classes by the weights that are given."""
     with seed_graph(seed, seed2) as own:
         function = look_up("random.fixed_unigram_candidate_sampler")
         sampled = function(
@@ -215,7 +215,7 @@ def key_counter_algorithm(seed: TensorLike) -> tuple:
 
 
 def _stream(key: Any, counter: Any, alg: object) -> tuple[Any, int]:
-    """Returns (the stream of a key and a counter, the algorithm): Philox unless a constant says
+    """Return (the stream of a key and a counter, the algorithm): Philox unless a constant says
     another.
     """
     if type(alg) is Symbol:
@@ -239,7 +239,7 @@ def of_key(
 def integers_of_key(
     shape: ShapeLike, key: object, counter: IRValue, alg: str, minval: object, maxval: object
 ) -> Any:
-    """Draws integers from an interval."""
+    """Draw integers from an interval."""
     stream, number = _stream(key, counter, alg)
     dims = shape_of(shape, "StatelessRandomUniformIntV2")
     return prims.random_integers(stream, minval, maxval, shape=dims, algorithm=number)
@@ -252,12 +252,12 @@ def gamma_of_key(shape: ShapeLike, key: object, counter: IRValue, alg: str, alph
 
 
 def shuffle_of_key(value: Tensor, key: Any, counter: object, alg: object) -> Any:
-    """Shuffles rows."""
+    """Shuffle rows."""
     return reorder(value, _stream(key, counter, alg)[0])
 
 
 def bits(shape: ShapeLike, seed: TensorLike, dtype: DTypeLike) -> Any:
-    """Draws integers over their whole range."""
+    """Draw integers over their whole range."""
     return look_up("random.stateless_uniform")(shape, seed, None, None, dtype)
 
 
@@ -300,7 +300,7 @@ def of_generator(
 def integers_of_generator(
     resource: object, algorithm: int, shape: TensorShape, minval: Any, maxval: Any
 ) -> Any:
-    """Draws integers of a generator from an interval."""
+    """Draw integers of a generator from an interval."""
     with _generator(resource) as generator:
         return generator.uniform(shape, minval, maxval, minval.dtype)
 

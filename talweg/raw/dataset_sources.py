@@ -33,7 +33,7 @@ def numbers(start: int, stop: int, step: object, output_types: list) -> Any:
 
 
 def whole(components: list) -> Any:
-    """Returns one element."""
+    """Return one element."""
     return variant_of(look_up("data.Dataset").from_tensors(tuple(components)))
 
 
@@ -43,7 +43,7 @@ def slices(components: list) -> Any:
 
 
 def list_elements(tensors: list, output_types: list) -> Any:
-    """Makes a dataset of elements one after the other."""
+    """Make a dataset of elements one after the other."""
     count = len(output_types)
     rows = [tuple(tensors[i : i + count]) for i in range(0, len(tensors), count)]
     found = look_up("data.Dataset").from_tensors(rows[0])
@@ -53,7 +53,7 @@ def list_elements(tensors: list, output_types: list) -> Any:
 
 
 def random_numbers(seed: TensorLike, seed2: int) -> Any:
-    """Makes a dataset of random numbers without end."""
+    """Make a dataset of random numbers without end."""
     source = look_up("data.Dataset").random(seed_of(seed, seed2))
     return variant_of(source.map(lambda x: (x,)))
 
@@ -75,7 +75,7 @@ def generate(
     output_types: list,
     output_shapes: list,
 ) -> Any:
-    """Makes a dataset of a function of a state, called until it raises OutOfRangeError."""
+    """Make a dataset of a function of a state, called until it raises OutOfRangeError."""
 
     def generator() -> Any:
         state = list(look_up("nest.flatten")(init_func(*init_func_other_args)))
@@ -158,7 +158,7 @@ def csv(
     record_defaults: list,
     exclude_cols: object = None,
 ) -> Any:
-    """Reads the rows of CSV files."""
+    """Read the rows of CSV files."""
     columns = integers_of(select_cols)
     defaults = [x.dtype if not x.dims or not x.dims[0] else x[0] for x in record_defaults]
     make = look_up("data.experimental.CsvDataset")

@@ -78,7 +78,7 @@ def same(input_dataset: object) -> Any:
 
 
 def take_or_repeat(method: str, input_dataset: object, count: int) -> Any:
-    """Takes some of the elements, or repeats all: `method` is that of `tf.data.Dataset`."""
+    """Take some of the elements, or repeat all: `method` is that of `tf.data.Dataset`."""
     return variant_of(getattr(dataset_of(input_dataset), method)(int(python_of(count))))
 
 
@@ -94,7 +94,7 @@ def zip_datasets(input_datasets: list) -> Any:
 
 
 def shard(input_dataset: object, num_shards: int, index: int) -> Any:
-    """Makes a dataset of every n-th element."""
+    """Make a dataset of every n-th element."""
     return variant_of(
         dataset_of(input_dataset).shard(int(python_of(num_shards)), int(python_of(index)))
     )
@@ -119,7 +119,7 @@ def shuffle(
 def shuffle_all(
     input_dataset: object, seed: TensorLike, seed2: int, reshuffle_each_iteration: bool
 ) -> Any:
-    """Shuffles all elements."""
+    """Shuffle all elements."""
     dataset = dataset_of(input_dataset)
     size = max(int(dataset.cardinality()), 1)
     return variant_of(
@@ -130,7 +130,7 @@ def shuffle_all(
 
 
 def batch(input_dataset: object, batch_size: int, drop_remainder: bool | None = None) -> Any:
-    """Stacks elements."""
+    """Stack elements."""
     drop = drop_remainder is not None and bool(scalar_of(drop_remainder))
     return variant_of(dataset_of(input_dataset).batch(int(python_of(batch_size)), drop))
 
@@ -142,7 +142,7 @@ def pad(
     padding_values: list,
     drop_remainder: bool | None = None,
 ) -> Any:
-    """Fills elements up to one shape, and stacks them."""
+    """Fill elements up to one shape, and stack them."""
     drop = drop_remainder is not None and bool(scalar_of(drop_remainder))
     shapes = tuple([[None if n < 0 else n for n in integers_of(s)] for s in padded_shapes])
     values = tuple(padding_values)
@@ -245,7 +245,7 @@ def group_by_window(
     reduce_func: Callable[..., Any],
     window_size_func: Callable[..., Any],
 ) -> Any:
-    """Groups the elements with one key into a dataset each."""
+    """Group the elements with one key into a dataset each."""
 
     def reduce(key: object, window: tuple[Any, ...]) -> Any:
         dataset = reduce_func(key, variant_of(window), *reduce_func_other_arguments)
@@ -268,7 +268,7 @@ def cache(input_dataset: object, filename: str) -> Any:
 def windows(
     input_dataset: object, size: int, shift: object, stride: WindowLike, drop_remainder: bool
 ) -> Any:
-    """Makes a dataset of datasets of some elements each."""
+    """Make a dataset of datasets of some elements each."""
     sizes = [int(python_of(x)) for x in (size, shift, stride)]
     found = dataset_of(input_dataset).window(*sizes, bool(scalar_of(drop_remainder)))
     return variant_of(found.map(lambda *parts: tuple([variant_of(part) for part in parts])))
@@ -281,7 +281,7 @@ def sliding(
     window_stride: object,
     drop_remainder: bool = True,
 ) -> Any:
-    """Makes a dataset of some elements each, stacked."""
+    """Make a dataset of some elements each, stacked."""
     size, shift, stride = (int(python_of(x)) for x in (window_size, window_shift, window_stride))
     found = dataset_of(input_dataset).window(size, shift, stride, drop_remainder)
     zipped_windows = found.flat_map(
@@ -309,7 +309,7 @@ def rebatch(input_dataset: object, batch_sizes: object, drop_remainder: bool) ->
 
 
 def rebatch_for(input_dataset: object, num_replicas: object) -> Any:
-    """Cuts each batch into one for each replica."""
+    """Cut each batch into one for each replica."""
     count = int(python_of(num_replicas))
 
     def cut(*parts: object) -> Any:
@@ -321,7 +321,7 @@ def rebatch_for(input_dataset: object, num_replicas: object) -> Any:
 
 
 def batch_sparse(input_dataset: object, batch_size: int, row_shape: ShapeLike) -> Any:
-    """Stacks elements to one sparse tensor, in its parts."""
+    """Stack elements to one sparse tensor, in its parts."""
     sizes = [None if n < 0 else n for n in integers_of(row_shape)]
     dataset = dataset_of(input_dataset).map(lambda x: x)
     found = dataset.sparse_batch(int(python_of(batch_size)), sizes)
@@ -342,19 +342,19 @@ def choose_from(selector_input_dataset: object, data_input_datasets: list, stop:
 
 
 def first_of(input_datasets: list) -> Any:
-    """Returns one of several datasets that mean the same."""
+    """Return one of several datasets that mean the same."""
     return same(input_datasets[0])
 
 
 def sample_from(input_datasets: list, weights: list) -> Any:
-    """Samples elements of several datasets at random."""
+    """Sample elements of several datasets at random."""
     shares = [float(scalar_of(x)) for x in weights]
     datasets = [dataset_of(part) for part in input_datasets]
     return variant_of(look_up("data.Dataset").sample_from_datasets(datasets, shares))
 
 
 def sample(input_dataset: object, rate: np.ndarray, seed: TensorLike, seed2: int) -> Any:
-    """Samples some elements at random."""
+    """Sample some elements at random."""
     share, own = float(scalar_of(rate)), seed_of(seed, seed2)
     draw = look_up("random.uniform")
     return variant_of(dataset_of(input_dataset).filter(lambda *_: draw([], seed=own) < share))

@@ -40,12 +40,12 @@ def constant(value: object, dtype: DTypeLike) -> Any:
 
 
 def nothing() -> Any:
-    """Makes no operation."""
+    """Make no operation."""
     return look_up("no_op")()
 
 
 def print_values(input: list[Any], data: list, message: str, first_n: int, summarize: int) -> Any:
-    """Prints values, and returns `input`."""
+    """Print values, and return `input`."""
     return look_up("compat.v1.Print")(input, data, message, first_n, summarize)
 
 
@@ -143,7 +143,7 @@ def gradient_of(input: list, Tout: list, f: Callable[..., Any]) -> list:
 
 
 def zeros_like(x: Tensor) -> Any:
-    """Makes zeros of a shape."""
+    """Make zeros of a shape."""
     return look_up("zeros_like")(x)
 
 
@@ -168,7 +168,7 @@ registered: dict[str, Callable[..., Any]] = {}  # Python functions by their toke
 
 
 def switch(data: list[Any], pred: object) -> tuple:
-    """Returns (data if `pred` is false, data if it is true): the other one holds nothing
+    """Return (data if `pred` is false, data if it is true): the other one holds nothing
     (zeros).
     """
     taken = bool(scalar_of(pred))
@@ -177,12 +177,12 @@ def switch(data: list[Any], pred: object) -> tuple:
 
 
 def merge(inputs: list) -> tuple:
-    """Returns (the first input, its number)."""
+    """Return (the first input, its number)."""
     return inputs[0], of_array(0, int32)
 
 
 def ref_select(index: int, inputs: list) -> Any:
-    """Returns one of several variables."""
+    """Return one of several variables."""
     return inputs[int(scalar_of(index))]
 
 
@@ -222,13 +222,13 @@ def tile_grad(input: Tensor, multiples: object) -> Any:
 
 
 def fingerprint(data: list[Any], method: str) -> Any:
-    """Returns eight bytes that stand for each row."""
+    """Return eight bytes that stand for each row."""
     function = look_up("fingerprint")
     return function(data, scalar_of(method).decode())
 
 
 def isotonic(input: list[Any], output_dtype: DTypeLike) -> tuple:
-    """Computes (the decreasing rows nearest to those given, the number of each element's block)."""
+    """Compute (the decreasing rows nearest to those given, the number of each element's block)."""
     y, segments = look_up("nn.isotonic_regression")(input)
     return look_up("cast")(y, output_dtype), segments
 
@@ -243,7 +243,7 @@ def map_file(dtype: DType, shape: TensorShape, memory_region_name: str) -> Any:
 
 
 def nan_count(input: list[Any]) -> Any:
-    """Counts the elements that are NaN."""
+    """Count the elements that are NaN."""
     x = numbers_of(input)
     return of_array(np.isnan(x).sum() if x.dtype.kind in "fc" else 0, look_up("int64"))
 

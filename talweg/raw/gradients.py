@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def pullback(function: Callable[[Any], Any], x: object, g: Tensor) -> Any:
-    """Computes gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
+    """Compute gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
     with GradientTape() as tape:
         tape.watch(x)
         y = function(x)
@@ -43,31 +43,31 @@ def pullback(function: Callable[[Any], Any], x: object, g: Tensor) -> Any:
 
 
 def tanh_grad(y: object, dy: object) -> Any:
-    """Computes dy (1 - y²), with y = tanh x."""
+    """Compute dy (1 - y²), with y = tanh x."""
     y, dy = matching_tensors(y, dy)
     return dy * (1 - arithmetic.square(y))
 
 
 def sigmoid_grad(y: object, dy: object) -> Any:
-    """Computes dy y (1 - y), with y = σ(x)."""
+    """Compute dy y (1 - y), with y = σ(x)."""
     y, dy = matching_tensors(y, dy)
     return dy * y * (1 - y)
 
 
 def sqrt_grad(y: Tensor, dy: object) -> Any:
-    """Computes dy / (2 y), with y = √x."""
+    """Compute dy / (2 y), with y = √x."""
     y, dy = matching_tensors(y, dy)
     return dy * 0.5 / y
 
 
 def rsqrt_grad(y: Tensor, dy: object) -> Any:
-    """Computes -dy y³ / 2, with y = 1/√x."""
+    """Compute -dy y³ / 2, with y = 1/√x."""
     y, dy = matching_tensors(y, dy)
     return dy * -0.5 * y * y * y
 
 
 def reciprocal_grad(y: object, dy: object) -> Any:
-    """Computes -dy y², with y = 1/x."""
+    """Compute -dy y², with y = 1/x."""
     y, dy = matching_tensors(y, dy)
     return -dy * y * y
 
@@ -96,7 +96,7 @@ def leaky_relu_grad(gradients: object, features: object, alpha: float) -> Any:
 
 
 def elu_grad(gradients: object, outputs: object) -> Any:
-    """Computes g (y + 1) where y = elu(x) < 0, g elsewhere."""
+    """Compute g (y + 1) where y = elu(x) < 0, g elsewhere."""
     g, y = matching_tensors(gradients, outputs)
     return arithmetic.select(y < 0, g * (y + 1), g)
 
@@ -105,19 +105,19 @@ SELU_SCALE, SELU_SCALE_ALPHA = 1.0507009873554804934193349852946, 1.758099340847
 
 
 def selu_grad(gradients: object, outputs: object) -> Any:
-    """Computes g (y + λα) where y = selu(x) < 0, λ g elsewhere."""
+    """Compute g (y + λα) where y = selu(x) < 0, λ g elsewhere."""
     g, y = matching_tensors(gradients, outputs)
     return arithmetic.select(y < 0, g * (y + SELU_SCALE_ALPHA), g * SELU_SCALE)
 
 
 def softplus_grad(gradients: object, features: object) -> Any:
-    """Computes g σ(x)."""
+    """Compute g σ(x)."""
     g, x = matching_tensors(gradients, features)
     return g * transcendental.sigmoid(x)
 
 
 def softsign_grad(gradients: object, features: object) -> Any:
-    """Computes g / (1 + |x|)²."""
+    """Compute g / (1 + |x|)²."""
     g, x = matching_tensors(gradients, features)
     return g / arithmetic.square(1 + arithmetic.abs_(x))
 
@@ -159,7 +159,7 @@ def dilation_filter_grad(
 
 
 def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
-    """Computes the pullback of a mirroring `tf.pad`: repeated elements are added where they came
+    """Compute the pullback of a mirroring `tf.pad`: repeated elements are added where they came
     from.
 
     `tf.raw_ops` has it for integers, too, through which no gradient flows.
@@ -186,7 +186,7 @@ def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
 
 
 def _fold_ends(g: Tensor, axis: int, size: int, before: int, after: int, once: int) -> Any:
-    """Folds the ends of an axis, of which the edge is not repeated if `once`, into its middle."""
+    """Fold the ends of an axis, of which the edge is not repeated if `once`, into its middle."""
 
     def part(begin: int, count: int) -> Any:
         begins, counts = [0] * g.ndim, list(g.dims)
@@ -218,7 +218,7 @@ def strided_slice_grad(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> Any:
-    """Computes the pullback of `tf.strided_slice`, which is linear: dy in its places, zeros
+    """Compute the pullback of `tf.strided_slice`, which is linear: dy in its places, zeros
     elsewhere.
     """
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
@@ -247,7 +247,7 @@ def batch_norm_grad(
     data_format: str,
     training: bool,
 ) -> tuple:
-    """Computes the pullback of batch normalisation to x, scale and offset; two zeros of no meaning.
+    """Compute the pullback of batch normalisation to x, scale and offset; two zeros of no meaning.
 
     In training the moments are those of x; else they are given.
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def adjust_contrast(images: Tensor, contrast_factor: Any, min_value: Any, max_value: Any) -> Any:
-    """Computes (x - mean) factor + mean, clipped to an interval, float32."""
+    """Compute (x - mean) factor + mean, clipped to an interval, float32."""
     x = cast(images, float32)
     mean = reduce_mean(x, [-3, -2], keepdims=True)
     return look_up("clip_by_value")((x - mean) * contrast_factor + mean, min_value, max_value)
@@ -41,7 +41,7 @@ def adjust_contrast(images: Tensor, contrast_factor: Any, min_value: Any, max_va
 
 
 def _places(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
-    """Computes the coordinates of new pixels among the old ones."""
+    """Compute the coordinates of new pixels among the old ones."""
     scale = np.float32((old - 1) / (new - 1) if align_corners and new > 1 else old / new)
     steps = np.arange(new, dtype=np.float32)
     if half_pixel_centers:
@@ -71,7 +71,7 @@ def _linear_weights(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 
 def _cubic(x: np.ndarray, a: float) -> np.ndarray:
-    """Computes Keys' kernel at distances below 2."""
+    """Compute Keys' kernel at distances below 2."""
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
     return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
@@ -127,19 +127,19 @@ def _resize(x: Tensor, new: list[int], method: str, align: bool, half: bool) -> 
 def resize_bilinear(
     images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool
 ) -> Any:
-    """Resizes images by linear interpolation, float32."""
+    """Resize images by linear interpolation, float32."""
     new = _check_size(size, align_corners, half_pixel_centers)
     return cast(_resize(images, new, "bilinear", align_corners, half_pixel_centers), float32)
 
 
 def resize_bicubic(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
-    """Resizes images by Keys' cubic interpolation, float32."""
+    """Resize images by Keys' cubic interpolation, float32."""
     new = _check_size(size, align_corners, half_pixel_centers)
     return cast(_resize(images, new, "bicubic", align_corners, half_pixel_centers), float32)
 
 
 def resize_area(images: Tensor, size: Any, align_corners: bool) -> Any:
-    """Resizes images; each pixel is the mean of the area that it covers, float32."""
+    """Resize images; each pixel is the mean of the area that it covers, float32."""
     new = _check_size(size, align_corners, False)
     return cast(_resize(images, new, "area", align_corners, False), float32)
 
@@ -152,7 +152,7 @@ def _nearest(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 
 def resize_nearest(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
-    """Resizes images; each pixel is the copy of one."""
+    """Resize images; each pixel is the copy of one."""
     new = _check_size(size, align_corners, half_pixel_centers)
     x = images
     for axis in (1, 2):
@@ -225,7 +225,7 @@ def _move(images: Tensor, new: list, scale: Any, translation: Any, kind: str, an
 def scale_and_translate(
     images: Tensor, size: Any, scale: Any, translation: Any, kernel_type: str, antialias: bool
 ) -> Any:
-    """Scales and shifts images into images of `size`, float32."""
+    """Scale and shift images into images of `size`, float32."""
     if kernel_type not in _KERNELS:
         raise invalid("TW207", f"Unrecognized kernel type: {kernel_type}", f"of {[*_KERNELS]}")
     return cast(
@@ -289,7 +289,7 @@ def non_max_suppression_v4(
     score_threshold: Any,
     pad_to_max_output_size: bool,
 ) -> tuple:
-    """Selects (the boxes that remain, their number); perhaps filled up with zeros."""
+    """Select (the boxes that remain, their number); perhaps filled up with zeros."""
     found = non_max_suppression(boxes, scores, max_output_size, iou_threshold, score_threshold)
     count = look_up("shape")(found)[0]
     if pad_to_max_output_size:
@@ -306,7 +306,7 @@ def non_max_suppression_v5(
     soft_nms_sigma: Any,
     pad_to_max_output_size: bool,
 ) -> tuple:
-    """Selects (the boxes that remain, their scores, their number); scores of overlapping boxes
+    """Select (the boxes that remain, their scores, their number); scores of overlapping boxes
     shrink.
     """
     function = look_up("image.non_max_suppression_with_scores")
@@ -331,7 +331,7 @@ def sample_box(
     max_attempts: int,
     use_image_if_no_bounding_boxes: bool,
 ) -> tuple:
-    """Draws a random box that covers enough of one of the given ones."""
+    """Draw a random box that covers enough of one of the given ones."""
     function = look_up("image.sample_distorted_bounding_box")
     return function(
         image_size,
@@ -346,7 +346,7 @@ def sample_box(
 
 
 def draw_boxes(images: Tensor, boxes: Tensor) -> Any:
-    """Draws frames around boxes in images, in colours of their own."""
+    """Draw frames around boxes in images, in colours of their own."""
     return look_up("image.draw_bounding_boxes")(images, boxes, None)
 
 
@@ -359,7 +359,7 @@ def extract_glimpse(
     uniform_noise: bool,
     noise: str,
 ) -> Any:
-    """Extracts windows of images around places, noise outside of the images."""
+    """Extract windows of images around places, noise outside of the images."""
     function = look_up("image.extract_glimpse")
     return function(input, size, offsets, centered, normalized, noise)
 
@@ -372,7 +372,7 @@ def encode_jpeg_of_quality(images: Tensor, quality: Any) -> Any:
 def transform(
     images: Tensor, transforms: Any, output_shape: ShapeLike, interpolation: str, fill_mode: str
 ) -> Any:
-    """Transforms images by projective maps, 0 outside."""
+    """Transform images by projective maps, 0 outside."""
     return look_up("raw_ops.ImageProjectiveTransformV3")(
         images=images,
         transforms=transforms,
@@ -386,7 +386,7 @@ def transform(
 def pad_and_convolve(
     input: Tensor, paddings: Any, filter: Tensor, mode: str, strides: Sequence[int], padding: str
 ) -> Any:
-    """Convolves images padded by reflection."""
+    """Convolve images padded by reflection."""
     x = look_up("pad")(input, paddings, mode)
     return look_up("nn.conv2d")(x, filter, strides, padding)
 
@@ -401,7 +401,7 @@ def resize_and_convolve(
     padding: str,
     resize_align_corners: bool,
 ) -> Any:
-    """Convolves images that are resized, then padded by reflection."""
+    """Convolve images that are resized, then padded by reflection."""
     x = resize_bilinear(input, size, resize_align_corners, False)
     return pad_and_convolve(x, paddings, filter, mode, strides, padding)
 
@@ -412,7 +412,7 @@ def resize_and_convolve(
 def fractional_pool_grad(
     value: Tensor, g: Tensor, rows: Any, columns: Any, overlapping: bool, mean: bool
 ) -> Any:
-    """Computes the gradient of fractional pooling, whose windows begin at the given borders."""
+    """Compute the gradient of fractional pooling, whose windows begin at the given borders."""
 
     def pool(x: Tensor) -> Any:
         parts = []
@@ -469,7 +469,7 @@ def max_pool_grad_with_argmax(
     padding: str,
     include_batch_in_index: bool,
 ) -> Any:
-    """Sums the gradients at the places from which the largest elements came."""
+    """Sum the gradients at the places from which the largest elements came."""
     batch, inner = input.dims[0], int(np.prod(input.dims[1:]))
     g, places = reshape(grad, [batch, -1]), cast(reshape(argmax, [batch, -1]), int32)
     if not include_batch_in_index:

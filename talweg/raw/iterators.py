@@ -94,7 +94,7 @@ def iterator() -> Any:
 
 
 def iterator_and_deleter() -> tuple:
-    """Makes the handle of an iterator, and that of its deleter."""
+    """Make the handle of an iterator, and that of its deleter."""
     return iterator(), handle_of(None)
 
 
@@ -156,7 +156,7 @@ def iterator_of_name(string_handle: object) -> Any:
 
 
 def iterator_device(resource: object) -> Any:
-    """Returns the name of the device of an iterator."""
+    """Return the name of the device of an iterator."""
     return look_up("constant")("/job:localhost/replica:0/task:0/device:CPU:0")
 
 
@@ -171,12 +171,12 @@ class OptionalCell:
 
 
 def optional(components: list) -> Any:
-    """Makes an optional with tensors."""
+    """Make an optional with tensors."""
     return handle_of(OptionalCell(list(components)))
 
 
 def no_optional() -> Any:
-    """Makes an optional without a value."""
+    """Make an optional without a value."""
     return handle_of(OptionalCell(None))
 
 
@@ -186,7 +186,7 @@ def has_value(optional: object) -> Any:
 
 
 def value(optional: Any) -> list:
-    """Returns the value of an optional; InvalidArgumentError for none."""
+    """Return the value of an optional; InvalidArgumentError for none."""
     found = thing_of(optional, OptionalCell, "OptionalGetValue").components
     if found is None:
         raise invalid("TW401", "The given optional does not have a value.")
@@ -202,26 +202,26 @@ def dummy() -> Any:
 
 
 def dummy_pair() -> tuple:
-    """Makes two handles of nothing, the second for a deleter."""
+    """Make two handles of nothing, the second for a deleter."""
     return handle_of(None), handle_of(None)
 
 
 def forget(handle: Handle, deleter: object) -> None:
-    """Does nothing."""
+    """Do nothing."""
 
 
 def no_lmdb(filenames: object) -> Any:
-    """Raises UnimplementedError: there is no LMDB here."""
+    """Raise UnimplementedError: there is no LMDB here."""
     raise UnimplementedError(None, None, compose("TW402", "LMDBDataset", hint="an LMDB package"))
 
 
 def compress_element(components: list) -> Any:
-    """Packs tensors into one value."""
+    """Pack tensors into one value."""
     return handle_of(OptionalCell(list(components)))
 
 
 def batch_count(input_dataset: object) -> Any:
-    """Returns the first size of a dataset's stacked elements; -1 if it varies."""
+    """Return the first size of a dataset's stacked elements; -1 if it varies."""
     spec = handle_content(input_dataset).stage.layout.flat[0]
     size = spec.shape.as_list()[0] if spec.shape.rank else None
     return of_array(-1 if size is None else size, int64)

@@ -60,7 +60,7 @@ def from_tensor(tensor: Tensor, element_shape: ShapeLike) -> Any:
 
 
 def item(input_handle: Any, index: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> Any:
-    """Returns one element."""
+    """Return one element."""
     return elements.list_get(input_handle, index, dims=_dims(element_shape), dtype=element_dtype)
 
 
@@ -84,7 +84,7 @@ def stack(
 def gather_elements(
     input_handle: Any, indices: Tensor, element_shape: ShapeLike, element_dtype: DTypeLike
 ) -> Any:
-    """Gathers some elements along a new axis."""
+    """Gather some elements along a new axis."""
     return gather(stack(input_handle, element_shape, element_dtype, -1), indices)
 
 
@@ -100,7 +100,7 @@ def push(input_handle: Any, tensor: Tensor) -> Any:
 
 
 def push_to_each(input_handles: Any, tensor: Tensor) -> Any:
-    """Pushes a row of a tensor to each of several lists."""
+    """Push a row of a tensor to each of several lists."""
     handles = list(numbers_of(input_handles).reshape(-1))
     found = np.empty(len(handles), object)
     for place, handle in enumerate(handles):
@@ -109,7 +109,7 @@ def push_to_each(input_handles: Any, tensor: Tensor) -> Any:
 
 
 def pop(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> tuple:
-    """Pops an element: (the list without its last element, that)."""
+    """Pop an element: (the list without its last element, that)."""
     last = elements.list_size(input_handle) - 1
     dims = _dims(element_shape)
     x = elements.list_get(input_handle, last, dims=dims, dtype=element_dtype)
@@ -138,7 +138,7 @@ def scatter_into(input_handle: Any, tensor: Tensor, indices: Tensor) -> Any:
 def concat_elements(
     input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike, leading_dims: Any = None
 ) -> tuple:
-    """Joins all elements: (them one after the other, their lengths)."""
+    """Join all elements: (them one after the other, their lengths)."""
     dims = sizes_of(element_shape) if hasattr(element_shape, "rank") else _dims(element_shape)
     dims = None if dims is None else (None, *dims[1:])
     lengths = cast(parts.list_lengths(input_handle), int64)
@@ -159,5 +159,5 @@ def split_tensor(tensor: Tensor, element_shape: ShapeLike, lengths: Any) -> Any:
 
 
 def element_shape(input_handle: Any, shape_type: Any) -> Any:
-    """Returns the known shape of the elements: -1, none is known."""
+    """Return the known shape of the elements: -1, none is known."""
     return of_array(-1, shape_type)

@@ -70,5 +70,5 @@ def map_size(input_handle: Any) -> Any:
 
 
 def keys(input_handle: Any, key_dtype: DTypeLike) -> Any:
-    """Returns all keys, stacked."""
+    """Return all keys, stacked."""
     return stack([key for key, _ in _entries(input_handle).values()])

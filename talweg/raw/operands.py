@@ -30,7 +30,7 @@ OBJECTS = (resource, variant)
 
 
 def convert(operation: OpSignature, values: dict) -> dict:
-    """Converts the arguments, inputs to tensors of the dtypes that the signature says.
+    """Convert the arguments, inputs to tensors of the dtypes that the signature says.
 
     Inputs that share an attribute have the dtype of the first of them that is a tensor.
     """
@@ -63,7 +63,7 @@ _KINDS: dict[str, Any] = {"type": as_dtype, "list(type)": _as_types, "shape": as
 
 
 def _own_dtype(value: object, is_list: bool) -> DType | None:
-    """Returns the dtype of a value that is a tensor, an array or a variable already."""
+    """Return the dtype of a value that is a tensor, an array or a variable already."""
     for part in value if is_list and isinstance(value, (list, tuple)) else (value,):
         dtype = getattr(part, "dtype", None)
         if dtype is not None:
@@ -97,7 +97,7 @@ def _convert(value: object, dtype: DType | None, hint: DType | None) -> Any:
 
 
 def attributes_of(operation: OpSignature, values: dict) -> dict | None:
-    """Infers all attributes, those that follow from the inputs too; None if one does not."""
+    """Infer all attributes, those that follow from the inputs too; None if one does not."""
     attributes = {
         name: values.get(operation.renamed.get(name, name), default)
         for name, (_, default) in operation.attributes.items()
@@ -140,7 +140,7 @@ def handle_of(thing: object) -> EagerTensor:
 
 
 def thing_of(handle: object, kind: Any, operation: str) -> Any:
-    """Returns the resource behind a handle; InvalidArgumentError unless it is of this class."""
+    """Return the resource behind a handle; InvalidArgumentError unless it is of this class."""
     found = handle_content(handle)
     if not isinstance(found, kind):
         raise invalid("TW102", f"{operation}: a handle of {found!r}", "one of another resource")
@@ -148,7 +148,7 @@ def thing_of(handle: object, kind: Any, operation: str) -> Any:
 
 
 def handle_content(handle: object) -> Any:
-    """Returns the resource behind a handle; a variable of its handle; anything else as it is."""
+    """Return the resource behind a handle; a variable of its handle; anything else as it is."""
     found = content(handle) if isinstance(handle, EagerTensor) else handle
     if isinstance(found, np.ndarray) and found.dtype == object:
         found = found[()]
@@ -218,5 +218,5 @@ def integers_of(x: object) -> list[int]:
 
 
 def as_size_vector(*numbers: int) -> EagerTensor:
-    """Converts integers to an int32 vector."""
+    """Convert integers to an int32 vector."""
     return of_array(np.array(numbers), int32)

@@ -37,7 +37,7 @@ class Argument(NamedTuple):
         return [dtype] * (attributes[self.number] if self.number else 1)
 
     def count(self, attributes: dict) -> int:
-        """Counts the tensors of the argument."""
+        """Count the tensors of the argument."""
         if self.listed:
             return len(attributes[self.listed])
         return attributes[self.number] if self.number else 1
@@ -115,7 +115,7 @@ def _operation(line: str) -> OpSignature:
 
 @cache
 def names() -> list[str]:
-    """Returns all types of operations that there are."""
+    """Return all types of operations that there are."""
     return list(_lines())
 
 

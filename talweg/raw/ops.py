@@ -118,7 +118,7 @@ class RawOp:
         return inspect.Signature(given + [inspect.Parameter(n, only, default=v) for n, v in rest])
 
     def bind(self, args: tuple, kwargs: dict) -> dict[str, Any]:
-        """Binds all arguments to their values; TypeError for positional, unknown or missing
+        """Bind all arguments to their values; TypeError for positional, unknown or missing
         ones.
         """
         if args:
@@ -212,7 +212,7 @@ def _operation(row: RawOp) -> Callable[..., Any]:
 
 
 def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Computes the results in a graph; operations with effects, or that need values, wait for the
+    """Compute the results in a graph; operations with effects, or that need values, wait for the
     run.
     """
     if state.in_graph is None or context.base is None:

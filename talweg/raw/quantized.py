@@ -23,13 +23,13 @@ LEVELS = 1 << 32  # numbers of qint32
 
 
 def quantize(x: Tensor, low: Any, high: Any, kind: Any, axis: int, **more: object) -> tuple:
-    """Computes `tf.quantization.quantize`, where -1 is no axis."""
+    """Compute `tf.quantization.quantize`, where -1 is no axis."""
     own = None if axis == -1 else axis
     return look_up("quantization.quantize")(x, low, high, kind, axis=own, **more)
 
 
 def dequantize(x: Tensor, low: Any, high: Any, axis: int, **more: object) -> Any:
-    """Computes `tf.quantization.dequantize`, where -1 is no axis."""
+    """Compute `tf.quantization.dequantize`, where -1 is no axis."""
     own = None if axis == -1 else axis
     return look_up("quantization.dequantize")(x, low, high, axis=own, **more)
 
@@ -49,7 +49,7 @@ def _integers(x: TensorLike) -> Any:
 
 
 def _step(low: Any, high: Any, dtype: DType) -> Any:
-    """Computes the distance of the numbers that neighbouring integers stand for."""
+    """Compute the distance of the numbers that neighbouring integers stand for."""
     least, most = _limits(dtype)
     return (high - low) / float(most - least)
 
@@ -102,18 +102,18 @@ def conv2d(
 
 
 def multiply(x: Tensor, y: Tensor, *ranges: object) -> tuple:
-    """Multiplies quantized numbers."""
+    """Multiply quantized numbers."""
     return _multiply_quantized(look_up("multiply"), x, y, ranges)
 
 
 def apply_to_integers(function: str, x: Tensor, low: Any, high: Any, **more: object) -> tuple:
-    """Applies a public function that only selects or moves numbers to the integers."""
+    """Apply a public function that only selects or moves numbers to the integers."""
     found = look_up(function)(_integers(x), **more)
     return look_up("cast")(found, x.dtype), low, high
 
 
 def reshape(x: Tensor, shape: ShapeLike, low: Any, high: Any) -> tuple:
-    """Reshapes quantized numbers."""
+    """Reshape quantized numbers."""
     return apply_to_integers("reshape", x, low, high, shape=shape)
 
 

@@ -155,5 +155,5 @@ def is_closed(handle: object) -> Any:
 
 
 def size(handle: Tensor) -> Any:
-    """Returns the number of elements of a queue."""
+    """Return the number of elements of a queue."""
     return of_array(_queue(handle).buffer.size(), int32)

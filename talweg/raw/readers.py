@@ -38,7 +38,7 @@ class ReaderCell:
         self.produced = self.completed = self.within = 0
 
     def next(self, queue: QueueResource) -> Record:
-        """Reads the next record, of the next file where one ends."""
+        """Read the next record, of the next file where one ends."""
         with self.lock:
             while True:
                 records = self.current
@@ -141,13 +141,13 @@ def _parts(reader: object, queue: object) -> tuple[ReaderCell, QueueResource]:
 
 
 def read(reader_handle: object, queue_handle: object) -> tuple:
-    """Reads the next (key, record)."""
+    """Read the next (key, record)."""
     reader, queue = _parts(reader_handle, queue_handle)
     return tuple([of_array(np.array(part, object)) for part in reader.next(queue)])
 
 
 def read_up_to(reader_handle: object, queue_handle: object, num_records: object) -> tuple:
-    """Reads the next (keys, records), as many as one file has at most."""
+    """Read the next (keys, records), as many as one file has at most."""
     reader, queue = _parts(reader_handle, queue_handle)
     found: list[Record] = []
     with reader.lock:
@@ -164,12 +164,12 @@ def read_up_to(reader_handle: object, queue_handle: object, num_records: object)
 
 
 def records_produced(reader_handle: object) -> Any:
-    """Returns the number of records read."""
+    """Return the number of records read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").produced, int64)
 
 
 def files_completed(reader_handle: object) -> Any:
-    """Returns the number of files read."""
+    """Return the number of files read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").completed, int64)
 
 
@@ -179,7 +179,7 @@ def reset(reader_handle: object) -> None:
 
 
 def state(reader_handle: object) -> Any:
-    """Returns the state of the reader, as bytes."""
+    """Return the state of the reader, as bytes."""
     reader = thing_of(reader_handle, ReaderCell, "Reader")
     within = reader.within if reader.current is not None else -1
     numbers = struct.pack("<qqq", reader.produced, reader.completed, within)
@@ -201,5 +201,5 @@ def restore(reader_handle: object, state: tuple[Any, ...]) -> None:
 
 
 def no_lmdb(container: str, shared_name: str) -> Any:
-    """Raises UnimplementedError: there is no LMDB here."""
+    """Raise UnimplementedError: there is no LMDB here."""
     raise NotImplementedError(compose("TW402", "LMDBReader", hint="tf.data with an LMDB package"))

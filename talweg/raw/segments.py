@@ -42,7 +42,7 @@ def segment_grad(
 def segment_grad_of_rows(
     kind: str, grad: Tensor, indices: Tensor, segment_ids: Tensor, dense_output_dim0: Any
 ) -> tuple:
-    """Computes (the rows of the gradient that are not zero, their numbers)."""
+    """Compute (the rows of the gradient that are not zero, their numbers)."""
     places, inverse = np.unique(numbers_of(indices), return_inverse=True)
     own = of_array(inverse.reshape(numbers_of(indices).shape).astype(np.int32))
     rows = of_array(len(places))
@@ -53,7 +53,7 @@ def segment_grad_of_rows(
 
 
 def fill_empty_rows(indices: Tensor, values: Tensor, dense_shape: Any, default_value: Any) -> tuple:
-    """Fills empty rows: (places, values, which rows were empty, where each value went)."""
+    """Fill empty rows: (places, values, which rows were empty, where each value went)."""
     places, shape = numbers_of(indices), numbers_of(dense_shape)
     rows = places[:, 0] if len(places) else np.zeros(0, np.int64)
     empty = ~np.isin(np.arange(shape[0]), rows)
@@ -72,7 +72,7 @@ def fill_empty_rows(indices: Tensor, values: Tensor, dense_shape: Any, default_v
 def ragged_fill_empty_rows(
     value_rowids: Any, values: Tensor, nrows: Any, default_value: Any
 ) -> tuple:
-    """Fills empty rows: (row ids, values, which rows were empty, where each value went)."""
+    """Fill empty rows: (row ids, values, which rows were empty, where each value went)."""
     rows, count = numbers_of(value_rowids), int(scalar_of(nrows))
     for place in np.flatnonzero((rows < 0) | (rows >= count)).tolist():
         raise invalid("TW206", f"value_rowids[{place}] is {rows[place]}", f"a row of [0, {count})")
@@ -84,7 +84,7 @@ def ragged_fill_empty_rows(
 
 
 def fill_empty_rows_grad(reverse_index_map: Any, grad_values: Any) -> tuple:
-    """Computes (the gradient of the values, that of the default)."""
+    """Compute (the gradient of the values, that of the default)."""
     by_values = gather(grad_values, reverse_index_map)
     total = look_up("reduce_sum")(grad_values)
     return by_values, total - look_up("reduce_sum")(by_values)
@@ -157,7 +157,7 @@ def sparse_bincount(
     weights: Tensor,
     binary_output: bool,
 ) -> Any:
-    """Counts each number in each row of a sparse tensor."""
+    """Count each number in each row of a sparse tensor."""
     shape, places, numbers = numbers_of(dense_shape), numbers_of(indices), numbers_of(values)
     shares = numbers_of(weights)
     if len(shape) == 1:
@@ -178,7 +178,7 @@ def _rows(splits: Any, values: Tensor) -> list:
 def ragged_bincount(
     splits: Any, values: Tensor, size: Any, weights: Tensor, binary_output: bool
 ) -> Any:
-    """Counts each number in each row of a ragged tensor."""
+    """Count each number in each row of a ragged tensor."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
     rows = _rows(splits, values)
     return of_array(_count_segments(rows, int(scalar_of(size)), own, binary_output, weights.dtype))
@@ -212,7 +212,7 @@ def _sparse_counts(
 def dense_counts(
     values: Tensor, weights: Tensor, binary_output: bool, minlength: int, maxlength: int
 ) -> tuple:
-    """Counts each number in each row of a tensor, as a sparse tensor in its parts."""
+    """Count each number in each row of a tensor, as a sparse tensor in its parts."""
     array, shares = numbers_of(values), numbers_of(weights)
     flat = array.ndim == 1
     rows = [array] if flat else list(array)
@@ -229,7 +229,7 @@ def sparse_counts(
     minlength: int,
     maxlength: int,
 ) -> tuple:
-    """Counts the numbers in each row of a sparse tensor, as `dense_counts`."""
+    """Count the numbers in each row of a sparse tensor, as `dense_counts`."""
     shape, places, array = numbers_of(dense_shape), numbers_of(indices), numbers_of(values)
     shares = numbers_of(weights)
     flat = len(shape) == 1
@@ -247,7 +247,7 @@ def ragged_counts(
     minlength: int,
     maxlength: int,
 ) -> tuple:
-    """Counts the numbers in each row of a ragged tensor, as `dense_counts`."""
+    """Count the numbers in each row of a ragged tensor, as `dense_counts`."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
     rows = _rows(splits, values)
     return _sparse_counts(rows, own, binary_output, minlength, maxlength, weights.dtype, False)
@@ -332,7 +332,7 @@ def sparse_sets(
 
 
 def set_size(set_indices: Any, set_values: Any, set_shape: Any, validate_indices: bool) -> Any:
-    """Counts the different elements of the last axis of a sparse tensor."""
+    """Count the different elements of the last axis of a sparse tensor."""
     groups, shape = _groups_of_sparse(set_indices, set_values, set_shape)
     found = np.zeros(shape, np.int32)
     for place, group in groups.items():
@@ -349,7 +349,7 @@ def edit_distance(
     truth_shape: Any,
     normalize: bool,
 ) -> Any:
-    """Computes Levenshtein's distance of the rows of two sparse tensors."""
+    """Compute Levenshtein's distance of the rows of two sparse tensors."""
 
     def rows(indices: Tensor, values: Tensor) -> dict:
         texts: dict = {}
@@ -383,7 +383,7 @@ def _distance(a: list, b: list) -> int:
 
 
 def ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> tuple:
-    """Computes (the splits, the numbers) of a range for each row."""
+    """Compute (the splits, the numbers) of a range for each row."""
     found = look_up("ragged.range")(starts, limits, deltas, row_splits_dtype=as_dtype(Tsplits))
     return found.row_splits, found.values
 
@@ -397,7 +397,7 @@ def ragged_to_sparse(rt_nested_splits: list, rt_dense_values: Any) -> tuple:
 def ragged_gather(
     params_nested_splits: list, params_dense_values: Any, indices: Tensor, OUTPUT_RAGGED_RANK: int
 ) -> tuple:
-    """Computes (the splits, the values) of rows of a ragged tensor."""
+    """Compute (the splits, the values) of rows of a ragged tensor."""
     make = look_up("RaggedTensor").from_nested_row_splits
     found = gather(make(params_dense_values, params_nested_splits), indices)
     return list(found.nested_row_splits), found.flat_values

@@ -29,12 +29,12 @@ def _parts(x: SparseTensor) -> tuple:
 
 
 def reorder(indices: Tensor, values: Tensor, shape: Tensor) -> tuple:
-    """Sorts (indices in row-major order, values)."""
+    """Sort (indices in row-major order, values)."""
     return _parts(form.reorder(SparseTensor(indices, values, shape)))[:2]
 
 
 def reshape(indices: np.ndarray, shape: ShapeLike, new_shape: ShapeLike) -> tuple:
-    """Computes (indices, shape) in another shape of as many elements."""
+    """Compute (indices, shape) in another shape of as many elements."""
     count = len(tensor(indices))
     found = form.reshape(SparseTensor(indices, fill([count], 0), shape), new_shape)
     return found.indices, found.dense_shape
@@ -46,7 +46,7 @@ def softmax(indices: np.ndarray, values: object, shape: ShapeLike) -> Any:
 
 
 def concat(indices: Any, values: Any, shapes: Any, axis: object) -> tuple:
-    """Joins several sparse tensors along an axis."""
+    """Join several sparse tensors along an axis."""
     return _parts(form.concat(axis, [SparseTensor(*part) for part in zip(indices, values, shapes)]))
 
 
@@ -56,7 +56,7 @@ def cut(indices: np.ndarray, values: object, shape: ShapeLike, start: int, size:
 
 
 def split(axis: AxisLike, indices: np.ndarray, values: Any, shape: ShapeLike, count: int) -> tuple:
-    """Splits an axis into `count` blocks: three lists."""
+    """Split an axis into `count` blocks: three lists."""
     axis = integers(axis, "SparseSplit", "split_dim")[0]
     blocks = form.split(SparseTensor(indices, values, shape), count, axis)
     return tuple(list(part) for part in zip(*map(_parts, blocks)))
@@ -84,7 +84,7 @@ def maximum(
     b_values: Any,
     b_shape: ShapeLike,
 ) -> tuple:
-    """Computes (indices, values) of the larger elements of two sparse tensors."""
+    """Compute (indices, values) of the larger elements of two sparse tensors."""
     a, b = SparseTensor(a_indices, a_values, a_shape), SparseTensor(b_indices, b_values, b_shape)
     return _parts(arithmetic.maximum(a, b))[:2]
 
@@ -97,7 +97,7 @@ def minimum(
     b_values: object,
     b_shape: ShapeLike,
 ) -> tuple:
-    """Computes (indices, values) of the smaller elements of two sparse tensors."""
+    """Compute (indices, values) of the smaller elements of two sparse tensors."""
     a, b = SparseTensor(a_indices, a_values, a_shape), SparseTensor(b_indices, b_values, b_shape)
     return _parts(arithmetic.minimum(a, b))[:2]
 

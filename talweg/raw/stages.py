@@ -78,7 +78,7 @@ class StagingMap:
             self.changed.notify_all()
 
     def take(self, key: int | None, indices: list[int], remove: bool) -> tuple[int, list]:
-        """Takes the components of a key, or of some key, waiting for it."""
+        """Take the components of a key, or of some key, waiting for it."""
         with self.changed:
             self.changed.wait_for(
                 lambda: key in self.complete if key is not None else self.complete
@@ -118,14 +118,14 @@ def unstage(
 def stage_peek(
     index: int, dtypes: list, capacity: int, memory_limit: int, container: str, shared_name: str
 ) -> list:
-    """Returns values of a staging area, which stay."""
+    """Return values of a staging area, which stay."""
     return _area(capacity, container, shared_name).take(int(scalar_of(index)))
 
 
 def stage_size(
     dtypes: list, capacity: int, memory_limit: int, container: str, shared_name: str
 ) -> Any:
-    """Returns the number of staged elements."""
+    """Return the number of staged elements."""
     return of_array(len(_area(capacity, container, shared_name).values), int32)
 
 
@@ -170,7 +170,7 @@ def map_take(
     container: str,
     shared_name: str,
 ) -> list:
-    """Takes the components of a key."""
+    """Take the components of a key."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     return area.take(int(scalar_of(key)), integers_of(indices), remove)[1]
 
@@ -184,7 +184,7 @@ def map_take_any(
     container: str,
     shared_name: str,
 ) -> tuple:
-    """Takes (a key, its components)."""
+    """Take (a key, its components)."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     key, values = area.take(None, integers_of(indices), True)
     return of_array(key, int64), values
@@ -199,7 +199,7 @@ def map_size(
     container: str,
     shared_name: str,
 ) -> Any:
-    """Returns the number of keys."""
+    """Return the number of keys."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     return of_array(len(area.complete if complete else area.incomplete), int32)
 
@@ -268,7 +268,7 @@ def barrier_take(
     wait_for_incomplete: bool,
     timeout_ms: int,
 ) -> tuple:
-    """Takes complete elements: (the times they were made, the keys, the components)."""
+    """Take complete elements: (the times they were made, the keys, the components)."""
     cell, count = _barrier(handle), int(scalar_of(num_elements))
     with cell.changed:
         enough = lambda: len(cell.ready) >= count or cell.closed  # noqa: E731
@@ -293,7 +293,7 @@ def barrier_close(handle: Handle, cancel_pending_enqueues: bool) -> None:
 
 
 def barrier_size(handle: Handle, complete: bool) -> Any:
-    """Returns the number of elements that are complete, or are not."""
+    """Return the number of elements that are complete, or are not."""
     cell = _barrier(handle)
     return of_array(len(cell.ready if complete else cell.rows), int32)
 
@@ -351,7 +351,7 @@ def take_gradient(handle: object, num_required: Any, dtype: Any) -> Any:
 
 
 def gradient_count(handle: Handle) -> Any:
-    """Returns the number of gradients added."""
+    """Return the number of gradients added."""
     return of_array(_accumulator(handle).count, int32)
 
 
@@ -383,7 +383,7 @@ def add_sparse_gradient(
 
 
 def take_sparse_gradient(handle: Tensor, num_required: Any, dtype: Any) -> tuple:
-    """Takes (the rows, their means or sums, the shape)."""
+    """Take (the rows, their means or sums, the shape)."""
     cell = _accumulator(handle)
     with cell.changed:
         cell.take(int(scalar_of(num_required)))

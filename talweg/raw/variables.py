@@ -42,7 +42,7 @@ def handle(
     debug_name: str = "",
     allowed_devices: object = (),
 ) -> Any:
-    """Makes the handle of a variable that has no value yet; of one name there is one."""
+    """Make the handle of a variable that has no value yet; of one name there is one."""
     graph = dispatch.context.base
     if graph is not None:
         known = graph.extras.setdefault("raw_variables", {})
@@ -150,7 +150,7 @@ def destroy(resource: object, ignore_lookup_error: bool) -> None:
 
 
 def nothing(resource: object) -> None:
-    """Does nothing: variables here copy when they must."""
+    """Do nothing: variables here copy when they must."""
 
 
 def count_up(ref: object, limit: int) -> Any:
@@ -184,13 +184,13 @@ def destroy_temporary(ref: object, var_name: str) -> Any:
 def gather_rows(
     resource: object, indices: np.ndarray, dtype: DTypeLike, batch_dims: int, validate_indices: bool
 ) -> Any:
-    """Gathers rows of a variable."""
+    """Gather rows of a variable."""
     axis = batch_dims
     return gather(variable_of(resource), indices, axis=axis, batch_dims=batch_dims)
 
 
 def gather_places(resource: object, indices: np.ndarray, dtype: DTypeLike) -> Any:
-    """Gathers elements or slices of a variable."""
+    """Gather elements or slices of a variable."""
     return gather_nd(variable_of(resource).read_value(), indices)
 
 

@@ -17,7 +17,7 @@ def has_batched_bound(key: Any) -> bool:
 
 
 def as_vectors(key: Any) -> dict:
-    """Converts a key to the arguments of `strided_slice`, for each slice of a batch."""
+    """Convert a key to the arguments of `strided_slice`, for each slice of a batch."""
     columns: list = [[], [], []]
     masks = dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0)
     for bit_number, item in enumerate(key if type(key) in (tuple, list) else (key,)):

@@ -26,7 +26,7 @@ def _values(x: object) -> Any:
 
 
 def _like(x: object, values: object) -> Any:
-    """Puts `values` in the form of x."""
+    """Put `values` in the form of x."""
     if isinstance(x, IndexedSlices):
         return IndexedSlices(values, x.indices, x.dense_shape)
     return values
@@ -47,7 +47,7 @@ def _of_shape(function: str, x: Tensor, result: Any) -> Any:
 def clip_by_value(
     t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Clips the elements of `t` to the range from `clip_value_min` to `clip_value_max`.
+    """Clip the elements of `t` to the range from `clip_value_min` to `clip_value_max`.
 
     t: real numbers, or IndexedSlices of them; the bounds have its dtype and broadcast to its shape
     (ValueError otherwise).  NaN stays.  At a bound the derivative goes to t.

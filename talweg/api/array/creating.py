@@ -46,14 +46,14 @@ FEW = 1000  # elements of a constant that a graph holds as such
 
 
 def _fill(dims: tuple, value: Any) -> Any:
-    """Fills a tensor with `value` in a graph: by broadcasting unless it is small."""
+    """Fill a tensor with `value` in a graph: by broadcasting unless it is small."""
     if is_symbolic(dims) or math.prod(dims) > FEW:
         return _broadcast(constant(value), shape=dims)
     return constant(np.full(dims, value, value.dtype))
 
 
 def _make_with_layout(function: Callable[..., Any], layout: object, *given: object) -> Any:
-    """Calls a function and gives its result a DTensor layout."""
+    """Call a function and give its result a DTensor layout."""
     return look_up("experimental.dtensor.call_with_layout")(function, layout, *given)
 
 
@@ -66,7 +66,7 @@ def _layout_like(x: Any) -> Any:
 
 
 def zeros_of(dims: tuple, dtype: DType) -> Any:
-    """Makes zeros of a shape and dtype; empty strings for strings."""
+    """Make zeros of a shape and dtype; empty strings for strings."""
     kind = dtype.numpy_dtype
     if in_graph():
         return _fill(dims, np.array(b"", object) if dtype is string else np.zeros((), kind)[()])

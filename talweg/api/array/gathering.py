@@ -159,7 +159,7 @@ def gather_nd(
 
 
 def _with_batch_places(i: Any, batch: int) -> Any:
-    """Puts the batch coordinates before each index: i [b..., k, depth] -> [b..., k, batch +
+    """Put the batch coordinates before each index: i [b..., k, depth] -> [b..., k, batch +
     depth].
     """
     dims = i.dims[:-1]
@@ -173,7 +173,7 @@ def _with_batch_places(i: Any, batch: int) -> Any:
 
 
 def inside(i: Any, dims: tuple) -> Any:
-    """Tests which indices i [..., depth] lie inside a tensor of shape `dims`: truth values
+    """Test which indices i [..., depth] lie inside a tensor of shape `dims`: truth values
     [...].
     """
     bounds = sizes_tensor(dims[: operator.index(i.dims[-1])], i.dtype)
@@ -296,7 +296,7 @@ def where_v1(
 
 @implement_hook("dense")
 def dense(slices: IndexedSlices) -> Any:
-    """Converts IndexedSlices to a tensor: rows named twice are summed, a negative row is left
+    """Convert IndexedSlices to a tensor: rows named twice are summed, a negative row is left
     out.
     """
     if slices.dense_shape is None:
@@ -319,13 +319,13 @@ def dense(slices: IndexedSlices) -> Any:
 
 
 def _as_ids(indices: Tensor) -> Any:
-    """Converts indices to segment ids, which are int32 or int64."""
+    """Convert indices to segment ids, which are int32 or int64."""
     return indices if indices.dtype is int64 else arithmetic.cast(indices, dtype=int32)
 
 
 @implement_hook("add_slices")
 def add_slices(x: TensorLike, y: IndexedSlices) -> Any:
-    """Adds x + y where at least one is IndexedSlices: sparse if both are, else dense."""
+    """Add x + y where at least one is IndexedSlices: sparse if both are, else dense."""
     if not isinstance(x, IndexedSlices):
         return arithmetic.add(x, dense(y))
     if not isinstance(y, IndexedSlices):

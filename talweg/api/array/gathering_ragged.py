@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def gather_ragged(params: object, indices: object, axis: Any, batch_dims: Any) -> Any:
-    """Gathers with at least one ragged operand; ValueError for an axis that is not there."""
+    """Gather with at least one ragged operand; ValueError for an axis that is not there."""
     x = params if isinstance(params, RaggedTensor) else tensor(params)
     i = indices if isinstance(indices, RaggedTensor) else tensor(indices)
     batch = _place(int(batch_dims), i, "batch_dims") if batch_dims else 0
@@ -47,7 +47,7 @@ def _place(axis: int, x: TensorLike, argument: str) -> int:
 
 
 def _gather(x: object, i: object, axis: int, batch: int) -> Any:
-    """Gathers the slices of x along `axis` at i, the first `batch` axes gone through together."""
+    """Gather the slices of x along `axis` at i, the first `batch` axes gone through together."""
     if axis == 0:
         if isinstance(i, RaggedTensor):
             return i.with_values(_gather(x, i.values, 0, 0))
@@ -67,7 +67,7 @@ def _gather(x: object, i: object, axis: int, batch: int) -> Any:
 
 
 def _count(x: Any) -> Any:
-    """Returns the number of rows of a ragged or dense tensor."""
+    """Return the number of rows of a ragged or dense tensor."""
     if not isinstance(x, RaggedTensor):
         return x.dims[0]
     return x.row_splits.dims[0] - 1
@@ -83,7 +83,7 @@ def _with_rows(x: Any) -> RaggedTensor:
 
 
 def _for_each_row(i: Any, rows: Any) -> Any:
-    """Repeats i `rows` times along a new first axis."""
+    """Repeat i `rows` times along a new first axis."""
     if not isinstance(i, RaggedTensor):
         return layout.broadcast_to(i, shape=(rows, *i.dims))
     count = _count(i)
@@ -92,7 +92,7 @@ def _for_each_row(i: Any, rows: Any) -> Any:
 
 
 def _places(x: RaggedTensor, i: Any) -> Any:
-    """Converts indices within the rows of x, one structure of them a row, to places among
+    """Convert indices within the rows of x, one structure of them a row, to places among
     x.values.
     """
     starts, lengths = x.row_starts(), x.row_lengths()
@@ -111,5 +111,5 @@ def _places(x: RaggedTensor, i: Any) -> Any:
 
 
 def _within(i: Any, lengths: Any) -> Any:
-    """Checks that indices lie within their rows; InvalidArgumentError otherwise."""
+    """Check that indices lie within their rows; InvalidArgumentError otherwise."""
     return checking.check_within(i, layout.broadcast_to(lengths, shape=i.dims))

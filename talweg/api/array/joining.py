@@ -83,7 +83,7 @@ def _of_one_rank(tensors: list) -> tuple:
 
 
 def _copy(x: Tensor) -> Any:
-    """Copies `x` to a new tensor that gradients flow through."""
+    """Copy `x` to a new tensor that gradients flow through."""
     return arithmetic.identity(x) if x.dtype.is_numeric else layout.reshape(x, shape=x.dims)
 
 
@@ -288,7 +288,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
 
 def _repeat_blocks(x: object, dims: tuple, counts: tuple) -> Any:
-    """Repeats axis i of x counts[i] times as a block, by one broadcast between two reshapes."""
+    """Repeat axis i of x counts[i] times as a block, by one broadcast between two reshapes."""
     ones = tuple(n for size in dims for n in (1, size))
     wide = tuple(n for size, count in zip(dims, counts) for n in (count, size))
     spread = layout.broadcast_to(layout.reshape(x, shape=ones), shape=wide)

@@ -34,7 +34,7 @@ INTEGERS = frozenset((int8, int16, int32, int64))
 
 
 def integer_array(value: object, function: str, argument: str, empty: bool = True) -> np.ndarray:
-    """Converts a value to an integer array; InvalidArgumentError for other dtypes.
+    """Convert a value to an integer array; InvalidArgumentError for other dtypes.
 
     An empty list has no integers in it, and no floats either: it passes if `empty`.  For a tensor
     of a graph the array holds ints and symbolic sizes.
@@ -60,7 +60,7 @@ def integer_array(value: object, function: str, argument: str, empty: bool = Tru
 def integer_vector(
     value: Any, function: str, argument: str, empty: bool = True, scalar: bool = False
 ) -> tuple[Size, ...]:
-    """Converts a vector to a tuple of ints; InvalidArgumentError unless it is one (or an allowed
+    """Convert a vector to a tuple of ints; InvalidArgumentError unless it is one (or an allowed
     scalar).
     """
     if type(value) in (list, tuple):
@@ -117,12 +117,12 @@ def dims_or_none(x: Any) -> tuple | None:
 
 
 def set_rank(x: object, rank: int) -> Any:
-    """Sets the rank of `x` if it is a tensor of a graph of unknown rank."""
+    """Set the rank of `x` if it is a tensor of a graph of unknown rank."""
     return ensure_dims(x, shape=(None,) * rank) if dims_or_none(x) is None else x
 
 
 def length_of(value: Any) -> int | None:
-    """Returns the number of items of a list or an integer vector, if that is known."""
+    """Return the number of items of a list or an integer vector, if that is known."""
     if isinstance(value, (list, tuple)):
         return len(value)
     dims = dims_or_none(value) if hasattr(value, "dims") else np.shape(value)
@@ -142,7 +142,7 @@ def in_graph() -> bool:
 
 
 def as_unsized_vector(value: object) -> Any:
-    """Returns `value` if it is an integer vector of a graph with an unknown number of elements."""
+    """Return `value` if it is an integer vector of a graph with an unknown number of elements."""
     if type(value) is not Symbol or value.dtype not in (int32, int64):
         return None
     dims = value.node.aval.dims
@@ -150,7 +150,7 @@ def as_unsized_vector(value: object) -> Any:
 
 
 def set_dims(value: object, dims: tuple) -> Any:
-    """Sets the shape `dims` of `value` if it is an integer tensor of a graph without one."""
+    """Set the shape `dims` of `value` if it is an integer tensor of a graph without one."""
     if type(value) is Symbol:
         own = value.node.aval.dims
         if own is None or is_symbolic(own):
@@ -164,7 +164,7 @@ def nothing(dtype: DType) -> Any:
 
 
 def require_integer(value: object, function: str, argument: str) -> Size:
-    """Converts a value to an int, as to int32; TypeError for floats, InvalidArgumentError for
+    """Convert a value to an int, as to int32; TypeError for floats, InvalidArgumentError for
     lists.
     """
     if type(value) is int or type(value) is Dim:
@@ -175,12 +175,12 @@ def require_integer(value: object, function: str, argument: str) -> Size:
 
 
 def axis_scalar(value: TensorLike, rank: int, function: str, argument: str = "axis") -> int:
-    """Counts one axis from the front; InvalidArgumentError if it is not an axis."""
+    """Count one axis from the front; InvalidArgumentError if it is not an axis."""
     return normalize_axis(function, integer_scalar(value, function, argument), rank, argument)
 
 
 def axis_in_range(value: Any, rank: int) -> int:
-    """Counts one axis from the front; ValueError if it is not an axis."""
+    """Count one axis from the front; ValueError if it is not an axis."""
     try:
         axis = int(value)
     except (TypeError, ValueError):
@@ -221,13 +221,13 @@ def size_tensor(size: Size, dtype: DType) -> Any:
 
 
 def sizes_tensor(sizes: Any, dtype: DType) -> Any:
-    """Converts sizes to an integer vector."""
+    """Convert sizes to an integer vector."""
     if is_symbolic(sizes):
         return stack(*[size_tensor(size, dtype) for size in sizes], axis=0)
     return constant(np.array(sizes, dtype.numpy_dtype))
 
 
 def numbers(dtype: DType, function: str, argument: str) -> None:
-    """Raises InvalidArgumentError unless `dtype` is int32 or int64."""
+    """Raise InvalidArgumentError unless `dtype` is int32 or int64."""
     if dtype not in (int32, int64):
         raise invalid("TW102", f"{function}: {argument} is {dtype.name}", "int32 or int64")

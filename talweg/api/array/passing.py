@@ -132,7 +132,7 @@ def is_symbolic_tensor(tensor: TensorLike) -> bool:
 
 
 def _find_content(x: Symbol, partial: bool) -> Any:
-    """Finds the value of a graph's tensor as far as it is known while the graph is built."""
+    """Find the value of a graph's tensor as far as it is known while the graph is built."""
     content = constant_of(x.node)
     if content is not None:
         return content.array

@@ -188,7 +188,7 @@ def pad(
 
 
 def _fitting(x: Tensor, paddings: Any) -> tuple:
-    """Infers the rank of a tensor from its paddings, and the shape of the paddings from the
+    """Infer the rank of a tensor from its paddings, and the shape of the paddings from the
     rank.
     """
     if dims_or_none(x) is None and length_of(paddings) is not None:
@@ -212,7 +212,7 @@ def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tup
 
 
 def _mirror(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
-    """Mirrors x at both ends of every axis, by gathering along one axis after the other."""
+    """Mirror x at both ends of every axis, by gathering along one axis after the other."""
     for axis, (before, after) in enumerate(zip(low, high)):
         size = x.dims[axis]
         most = size if symmetric else size - 1
@@ -235,7 +235,7 @@ def _mirror(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
 
 
 def _check_image(function: str, x: Tensor, block_size: object, data_format: str) -> None:
-    """Raises errors unless `x` is a batch of images in a layout that is there."""
+    """Raise errors unless `x` is a batch of images in a layout that is there."""
     formats = ("NHWC", "NCHW", "NCHW_VECT_C")
     if not isinstance(data_format, str) or data_format not in formats:
         raise invalid("TW207", f"{function}: data_format={data_format!r}", '"NHWC" or "NCHW"')
@@ -443,6 +443,6 @@ def required_space_to_batch_paddings(
 
 
 def _pairs(low: np.ndarray, high: np.ndarray) -> Any:
-    """Stacks two vectors of sizes as the columns of an int32 matrix."""
+    """Stack two vectors of sizes as the columns of an int32 matrix."""
     flat = tuple(np.stack([low, high], 1).reshape(-1).tolist())
     return layout.reshape(sizes_tensor(flat, int32), shape=(len(low), 2))

@@ -91,7 +91,7 @@ def range_(
 
 
 def _number_of_steps(scalars: list, dtype: DType) -> Size | None:
-    """Computes the number of elements of a range, as far as a graph knows its bounds."""
+    """Compute the number of elements of a range, as far as a graph knows its bounds."""
     if not any(type(x) is Symbol for x in scalars):
         return None
     if not dtype.is_integer:
@@ -161,7 +161,7 @@ def linspace(
 
 
 def _linspace_of_unknown(first: Tensor, last: Tensor, count: Dim, axis: object) -> Any:
-    """Computes `linspace` for a number of points that only a run knows, which may be 0 or 1."""
+    """Compute `linspace` for a number of points that only a run knows, which may be 0 or 1."""
     if first.dtype.is_integer:
         first, last = (arithmetic.cast(x, dtype=float64) for x in (first, last))
     dims = broadcast_dims("linspace", first.dims, last.dims)
@@ -315,7 +315,7 @@ def sequence_mask(
 
 
 def _mask_in_graph(x: Tensor, maxlen: Any, dtype: DType) -> Any:
-    """Computes `sequence_mask` of a tensor of a graph."""
+    """Compute `sequence_mask` of a tensor of a graph."""
     _real(x, "lengths")
     if maxlen is None:
         every = tuple(range(len(x.dims)))

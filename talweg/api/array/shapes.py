@@ -104,7 +104,7 @@ def _reshape_blindly(x: Tensor, wanted: tuple) -> Any:
 
 
 def resolve_shape(shape: Any, dims: tuple) -> tuple:
-    """Resolves the -1 in `shape`, for a tensor of shape `dims`."""
+    """Resolve the -1 in `shape`, for a tensor of shape `dims`."""
     if type(shape) is int:
         shape = (shape,)
     try:
@@ -133,7 +133,7 @@ def resolve_shape(shape: Any, dims: tuple) -> tuple:
 
 
 def _resolve_sizes(shape: tuple, dims: tuple) -> tuple:
-    """Resolves `shape`, which holds symbolic sizes of any sign, for a tensor of shape `dims`."""
+    """Resolve `shape`, which holds symbolic sizes of any sign, for a tensor of shape `dims`."""
     numbers = [n for n in shape if type(n) is int]
     if numbers.count(-1) > 1 or any(n < -1 for n in numbers):
         raise invalid("TW205", f"reshape: shape={shape}", "sizes >= 0, and at most one -1")
@@ -412,7 +412,7 @@ def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None 
 
 @implement_hook("shape_in_tensor")
 def shape_in_tensor(sizes: Tensor) -> TensorShape:
-    """Returns the static shape that an integer vector gives, as far as it is known."""
+    """Return the static shape that an integer vector gives, as far as it is known."""
     unsized = as_unsized_vector(sizes)
     if unsized is not None:
         return TensorShape(None)

@@ -51,7 +51,7 @@ def _descending(direction: str, function: str) -> bool:
 
 
 def _to_last(x: Tensor, axis: int) -> Any:
-    """Exchanges `axis` of x and the last axis."""
+    """Exchange `axis` of x and the last axis."""
     last = len(x.dims) - 1
     if axis == last:
         return x
@@ -207,7 +207,7 @@ def searchsorted(
     out_type: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Finds the places of `values` in `sorted_sequence` at which it would stay sorted.
+    """Find the places of `values` in `sorted_sequence` at which it would stay sorted.
 
     sorted_sequence [..., n], values [..., m] of one dtype -> [..., m] of dtype `out_type`.  With
     side "left" before equal elements, with "right" behind them.  ValueError for another side.
@@ -227,7 +227,7 @@ def searchsorted(
 
 
 def _rows(x: Tensor) -> Any:
-    """Reshapes x [..., n] to a matrix [rows, n]."""
+    """Reshape x [..., n] to a matrix [rows, n]."""
     return layout.reshape(x, shape=(math.prod(x.dims[:-1]), x.dims[-1]))
 
 

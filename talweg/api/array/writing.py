@@ -27,7 +27,7 @@ def dynamic_update_slice(
     indices: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """Replaces the block of `input` that begins at `indices` by `update`.
+    """Replace the block of `input` that begins at `indices` by `update`.
 
     input [...], update of the same rank and nowhere larger, indices [rank].  A block that would
     reach over an edge begins as far before it as it must.
@@ -56,7 +56,7 @@ def dynamic_update_slice(
 
 
 def xla_dynamic_update_slice(x: Tensor, updates: np.ndarray, starts: tuple[Any, ...]) -> Any:
-    """Calls `dynamic_update_slice` with the arguments of TensorFlow's private function of that
+    """Call `dynamic_update_slice` with the arguments of TensorFlow's private function of that
     name.
     """
     return dynamic_update_slice(input=x, update=updates, indices=starts)

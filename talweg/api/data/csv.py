@@ -167,7 +167,7 @@ def _select_columns(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
 
 
 def _infer_defaults(rows: list, names: list, columns: list[int], missing: str) -> list:
-    """Infers the default values of empty fields from the dtypes that the first records have."""
+    """Infer the default values of empty fields from the dtypes that the first records have."""
     if any([len(row) != len(names) for row in rows]):
         raise value_error(
             "TW204", "Problem inferring types: CSV row has different number of fields than expected"

@@ -47,7 +47,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """Converts a name, a number (0, 1 = ZLIB, 2 = GZIP) or options to '', 'GZIP' or 'ZLIB'."""
+        """Convert a name, a number (0, 1 = ZLIB, 2 = GZIP) or options to '', 'GZIP' or 'ZLIB'."""
         if not options:
             return ""
         if isinstance(options, TFRecordOptions):
@@ -85,7 +85,7 @@ class TFRecordWriter:
         return self._file
 
     def write(self, record: str | bytes) -> None:
-        """Writes one more record; TypeError for anything but bytes."""
+        """Write one more record; TypeError for anything but bytes."""
         if isinstance(record, str):
             record = record.encode()
         if hasattr(record, "numpy"):

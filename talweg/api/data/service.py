@@ -215,7 +215,7 @@ class WorkerServer(LocalServer):
             self.start()
 
     def start(self) -> None:
-        """Starts to work for the dispatcher."""
+        """Start to work for the dispatcher."""
         if self._dispatcher is None:
             self._dispatcher = find_dispatcher(self._config.dispatcher_address)
             self._dispatcher.workers.append(id(self))
@@ -254,7 +254,7 @@ def _check(
     job_name: Any,
     target_workers: Any,
 ) -> int:
-    """Converts a mode to its sharding; ValueError and TypeError for modes that do not go
+    """Convert a mode to its sharding; ValueError and TypeError for modes that do not go
     together.
     """
     sharding = MODES.get(processing_mode) if isinstance(processing_mode, str) else processing_mode

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def values_of(x: Tensor) -> np.ndarray:
-    """Returns all values of a tensor; inside `vectorized_map` those of the whole batch."""
+    """Return all values of a tensor; inside `vectorized_map` those of the whole batch."""
     if type(x) is Symbol:
         return np.asarray(x._array)  # NeedsStaticError unless it is a constant
     while not isinstance(x, EagerTensor):
@@ -49,7 +49,7 @@ def _some(array: np.ndarray, count: int) -> str:
 
 
 def assert_true(condition: bool, text: str, expected: str = "") -> None:
-    """Raises InvalidArgumentError with this text unless `condition`."""
+    """Raise InvalidArgumentError with this text unless `condition`."""
     if not condition:
         raise invalid("TW207", text, expected)
 
@@ -66,7 +66,7 @@ def _compare(
     message: str | None,
     summarize: int | None,
 ) -> None:
-    """Raises InvalidArgumentError with the first failing elements unless `holds` everywhere."""
+    """Raise InvalidArgumentError with the first failing elements unless `holds` everywhere."""
     x = tensor(x)
     y = tensor(y) if is_tensor_like(y) else tensor(y, hint=x.dtype)
     if x.dtype is not y.dtype:
@@ -410,7 +410,7 @@ def set_log_device_placement(enabled: bool) -> None:
 
 @export("debugging.get_log_device_placement")
 def get_log_device_placement() -> bool:
-    """Returns the setting of `set_log_device_placement`; False at first.
+    """Return the setting of `set_log_device_placement`; False at first.
 
     >>> import talweg as tf
     >>> tf.debugging.get_log_device_placement()
@@ -442,7 +442,7 @@ def disable_traceback_filtering() -> None:
 
 @export("debugging.is_traceback_filtering_enabled")
 def is_traceback_filtering_enabled() -> bool:
-    """Returns the setting of the two functions above; True at first.
+    """Return the setting of the two functions above; True at first.
 
     >>> import talweg as tf
     >>> tf.debugging.is_traceback_filtering_enabled()

@@ -73,7 +73,7 @@ def explain_numerics(
     session: object = None,
     feed_dict: Mapping[Any, Any] | None = None,
 ) -> NumericsExplanation:
-    """Explains the origin of a NaN, an infinity or a zero: operation, element, line, cure.
+    """Explain the origin of a NaN, an infinity or a zero: operation, element, line, cure.
 
     target: a tensor or nest of these that `tape` recorded (the tape must be persistent, or not used
     yet); or a tensor of a graph, with `session` (the default one if None) and `feed_dict`; or a
@@ -109,7 +109,7 @@ def explain_numerics(
 def _in_session(
     target: object, sources: object, session: object, feed_dict: object
 ) -> NumericsExplanation:
-    """Explains tensors of a graph: runs them, with the operations between them, in a session."""
+    """Explain tensors of a graph: run them, with the operations between them, in a session."""
     session = session or hooks.get_default_session()
     if session is None:
         raise value_error(
@@ -129,7 +129,7 @@ def _in_session(
 def values_in_session(
     targets: list, sources: list, session: Any, feed_dict: object
 ) -> tuple[Ledger, list, list]:
-    """Runs tensors of a graph in a session: the ledger, the arrays of the targets and of the
+    """Run tensors of a graph in a session: the ledger, the arrays of the targets and of the
     sources (None where a source was not used).
     """
     with keeping() as ledger:

@@ -139,7 +139,7 @@ class Wanted:
         return {name: make(found) for name, make in self.makers.items()}
 
     def _maker(self, name: str, feature: Any) -> Any:
-        """Makes the function that builds a feature's tensor of the operation's results."""
+        """Make the function that builds a feature's tensor of the operation's results."""
         if isinstance(feature, described.FixedLenFeature):
             return self._plan_fixed(name, feature)
         if isinstance(feature, described.FixedLenSequenceFeature):
@@ -190,7 +190,7 @@ class Wanted:
         return lambda found: found[place]
 
     def _values(self, name: str, dtype: DTypeLike) -> int:
-        """Plans all values of a feature; its place in the results, before their row lengths."""
+        """Plan all values of a feature; its place in the results, before their row lengths."""
         key = (name, dtype_of(name, dtype))
         if key not in self.places:
             self.places[key] = self._add((VALUES, *key, ()), results=2)
@@ -267,14 +267,14 @@ def _kind(feature: Any) -> int:
 
 
 def in_equal_rows(values: Tensor, length: int) -> Any:
-    """Divides values into rows of one length: one more axis, or one more partition over others."""
+    """Divide values into rows of one length: one more axis, or one more partition over others."""
     if isinstance(values, RaggedTensor):
         return RaggedTensor.from_uniform_row_length(values, length)
     return reshape(values, [-1, length, *values.shape[1:]])
 
 
 def row_lengths(part: Any, given: Any, counts: Any, inside: Any) -> tuple[Any, Any]:
-    """Computes the lengths of all rows that a partition makes of records, and their number in each
+    """Compute the lengths of all rows that a partition makes of records, and their number in each
     record.
 
     given: what the feature of the partition has, record after record, `counts` of each; inside:

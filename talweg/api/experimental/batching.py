@@ -61,7 +61,7 @@ def _run(function: Callable[..., Any], most: int, args: list) -> Any:
 
 
 def _without_gradient(run: Callable[[list], Any], args: tuple) -> Any:
-    """Calls `run(args)`; LookupError where a gradient is asked."""
+    """Call `run(args)`; LookupError where a gradient is asked."""
 
     def refuse(*cotangents: Tensor, **more: object) -> Any:
         raise LookupError(

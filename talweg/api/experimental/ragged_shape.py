@@ -84,7 +84,7 @@ class DynamicRaggedShape(ExtensionType):
     def from_lengths(
         cls, lengths: Sequence[Any], num_row_partitions: int | None = None, dtype: DTypeLike = int64
     ) -> DynamicRaggedShape:
-        """Makes the shape of axes whose sizes are numbers, or tuples with the length of each row.
+        """Make the shape of axes whose sizes are numbers, or tuples with the length of each row.
 
         num_row_partitions: how many partitions it has, by default up to the last ragged axis.
         ValueError for lengths that do not fit.
@@ -156,7 +156,7 @@ class DynamicRaggedShape(ExtensionType):
         return True
 
     def static_lengths(self, ragged_lengths: bool = True) -> list:
-        """Returns the sizes of the axes: a number, or a tuple with those of each row; None if not
+        """Return the sizes of the axes: a number, or a tuple with those of each row; None if not
         known.
 
         ragged_lengths=False: None for ragged axes.

@@ -86,7 +86,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
-    """Computes the ragged shape that two shapes broadcast to."""
+    """Compute the ragged shape that two shapes broadcast to."""
     kind = type(shape_x if hasattr(shape_x, "row_partitions") else shape_y)
     shapes = [x if isinstance(x, kind) else kind([], x) for x in (shape_x, shape_y)]
     x, y = [AxisLengths(shape) for shape in shapes]
@@ -111,7 +111,7 @@ def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
 
 
 def _fill(function: str) -> Callable[..., Any]:
-    """Calls `tf.zeros` or `tf.ones` with a ragged shape."""
+    """Call `tf.zeros` or `tf.ones` with a ragged shape."""
 
     def fill(shape: ShapeLike, *args: object, **kwargs: object) -> Any:
         return shape.over(look_up(function)(shape.inner_shape, *args, **kwargs))
@@ -120,7 +120,7 @@ def _fill(function: str) -> Callable[..., Any]:
 
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Any:
-    """Fills a ragged shape with one value."""
+    """Fill a ragged shape with one value."""
     return dims.over(look_up("fill")(dims.inner_shape, value))
 
 

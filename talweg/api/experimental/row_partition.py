@@ -97,7 +97,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Makes rows of these lengths."""
+        """Make rows of these lengths."""
         lengths = _integers(row_lengths, dtype, dtype_hint, "row_lengths")
         known = _value_of(lengths) if validate else None
         if known is not None:
@@ -113,7 +113,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Makes rows that begin at `row_starts`, of `nvals` values."""
+        """Make rows that begin at `row_starts`, of `nvals` values."""
         starts = _integers(row_starts, dtype, dtype_hint, "row_starts")
         end = look_up("reshape")(look_up("cast")(nvals, starts.dtype), [1])
         return cls.from_row_splits(look_up("concat")([starts, end], 0), validate)
@@ -126,7 +126,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Makes rows that end before `row_limits`."""
+        """Make rows that end before `row_limits`."""
         limits = _integers(row_limits, dtype, dtype_hint, "row_limits")
         zero = look_up("zeros")([1], limits.dtype)
         return cls.from_row_splits(look_up("concat")([zero, limits], 0), validate)
@@ -140,7 +140,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Makes a partition of the number of each value's row, in order; by default rows up to the
+        """Make a partition of the number of each value's row, in order; by default rows up to the
         last.
         """
         ids = _integers(value_rowids, dtype, dtype_hint, "value_rowids")
@@ -165,7 +165,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Makes rows of one length: `nrows` of them, or as many as `nvals` values make."""
+        """Make rows of one length: `nrows` of them, or as many as `nvals` values make."""
         if nvals is None and nrows is None:
             raise value_error("TW104", "Either (or both) of nvals and nrows must be specified")
         given = _integers(uniform_row_length, dtype, dtype_hint, "uniform_row_length")
@@ -192,19 +192,19 @@ class RowPartition(ExtensionType):
         return self._splits.dtype
 
     def row_splits(self) -> Tensor:
-        """Returns the offsets at which rows begin, and the end of the last."""
+        """Return the offsets at which rows begin, and the end of the last."""
         return self._splits
 
     def row_starts(self) -> Tensor:
-        """Returns the offsets at which rows begin."""
+        """Return the offsets at which rows begin."""
         return self._splits[:-1]
 
     def row_limits(self) -> Tensor:
-        """Returns the offsets at which rows end."""
+        """Return the offsets at which rows end."""
         return self._splits[1:]
 
     def row_lengths(self) -> Tensor:
-        """Returns the number of values in each row."""
+        """Return the number of values in each row."""
         return self._splits[1:] - self._splits[:-1]
 
     def value_rowids(self) -> Tensor:
@@ -255,7 +255,7 @@ class RowPartition(ExtensionType):
         return RowPartition._of(splits, self._uniform, self._count)
 
     def over(self, values: Any) -> RaggedTensor:
-        """Divides values into these rows."""
+        """Divide values into these rows."""
         return RaggedTensor._of(values, self._splits, self._uniform)
 
     def __repr__(self) -> str:

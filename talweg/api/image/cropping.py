@@ -52,7 +52,7 @@ def crop_to_bounding_box(
 
 
 def _numbers(*values: object) -> list:
-    """Converts offsets and sizes to Python numbers; unknown ones of a graph leave all to the
+    """Convert offsets and sizes to Python numbers; unknown ones of a graph leave all to the
     run.
     """
     return [int(value) if isinstance(value, Tensor) else value for value in values]
@@ -145,7 +145,7 @@ def _check_fraction(fraction: Tensor) -> Tensor:
 
 
 def _margin(size: Any, fraction: Any) -> Any:
-    """Computes the size of the margin on each side; a tensor where the size or fraction is one."""
+    """Compute the size of the margin on each side; a tensor where the size or fraction is one."""
     if type(size) is int and type(fraction) is float:
         return int((size - size * fraction) / 2)
     size = cast(size, float64)

@@ -51,7 +51,7 @@ def flip_up_down(image: TensorLike) -> Tensor:
 
 
 def _perhaps(image: object, function: str, axis: int, draw: Callable[[Any], Any]) -> Any:
-    """Reverses an axis of each image with probability 1/2, by the numbers that `draw` gives."""
+    """Reverse an axis of each image with probability 1/2, by the numbers that `draw` gives."""
     x = image_tensor(image, function)
     if x.ndim == 3:
         return where(less(draw([]), 0.5), reverse(x, [axis]), x)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
-    """Converts `image` to a tensor of rank 3 up to `most`; ValueError for another rank, or no
+    """Convert `image` to a tensor of rank 3 up to `most`; ValueError for another rank, or no
     pixels.
     """
     x = tensor(image)
@@ -38,7 +38,7 @@ def sizes(x: Tensor) -> list:
 
 
 def check_range(lower: Any, upper: Any) -> None:
-    """Raises ValueError unless 0 <= lower < upper."""
+    """Raise ValueError unless 0 <= lower < upper."""
     if upper <= lower:
         raise value_error("TW207", f"upper must be > lower, got {upper} and {lower}")
     if lower < 0:
@@ -46,7 +46,7 @@ def check_range(lower: Any, upper: Any) -> None:
 
 
 def check_delta(max_delta: Any, most: float | None = None) -> None:
-    """Raises ValueError unless 0 <= max_delta, and at most `most`."""
+    """Raise ValueError unless 0 <= max_delta, and at most `most`."""
     if most is not None and max_delta > most:
         raise value_error("TW207", f"max_delta must be <= {most}, got {max_delta}")
     if max_delta < 0:

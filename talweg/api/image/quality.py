@@ -64,7 +64,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
 
 
 def _as_floats(a: object, b: object, max_val: object) -> tuple[Any, Any, Any]:
-    """Converts two images and their range to float32."""
+    """Convert two images and their range to float32."""
     first, second = image_tensor(a, "a", most=None), tensor(b)
     largest = convert_image_dtype(cast(max_val, first.dtype), float32)
     return convert_image_dtype(first, float32), convert_image_dtype(second, float32), largest
@@ -133,7 +133,7 @@ def ssim_multiscale(
 
 
 def _halve(x: Tensor) -> Any:
-    """Averages blocks of 2x2; an odd row or column is taken twice."""
+    """Average blocks of 2x2; an odd row or column is taken twice."""
     flat = reshape(x, [-1, *sizes(x)[-3:]])
     odd = [size % 2 for size in sizes(flat)[1:3]]
     if not all(type(more) is int and more == 0 for more in odd):
@@ -153,7 +153,7 @@ class _Window:
         self.weights = (window / window.sum()).astype(np.float32)
 
     def mean(self, x: Tensor) -> Any:
-        """Averages under the window, at each place where it is inside."""
+        """Average under the window, at each place where it is inside."""
         height, width, channels = x.dims[-3:]
         if below(height, self.size) or below(width, self.size):
             raise invalid(
@@ -168,7 +168,7 @@ class _Window:
         return reshape(found, [*sizes(x)[:-3], *sizes(found)[1:]])
 
     def compare(self, x: Tensor, y: Tensor, largest: Any) -> tuple[Any, Any]:
-        """Compares means; contrast and structure."""
+        """Compare means; contrast and structure."""
         if not x.shape.is_compatible_with(y.shape):
             raise value_error("TW204", f"Shapes {x.dims} and {y.dims} are incompatible")
         small, smaller = (self.k1 * largest) ** 2, (self.k2 * largest) ** 2

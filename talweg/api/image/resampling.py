@@ -19,7 +19,7 @@ FEWER = 6  # times as many old pixels as taps make sums of taps faster than a pr
 
 
 def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
-    """Multiplies images x [batch, rows, columns, channels] by `matrix` [new, old] along an axis.
+    """Multiply images x [batch, rows, columns, channels] by `matrix` [new, old] along an axis.
 
     Where few weights of a row differ from 0, each of these taps is a gather of its own: compiled,
     they are read where the sum is made, and the cost does not grow with the old size.
@@ -36,7 +36,7 @@ def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
 
 
 def taps(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns (places int32, weights), each [new, k], of the at most k weights in a row that are
+    """Return (places int32, weights), each [new, k], of the at most k weights in a row that are
     not 0.
     """
     count = int((matrix != 0).sum(1).max(initial=1)) or 1

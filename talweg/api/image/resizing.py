@@ -100,7 +100,7 @@ _of_any_size = graph_aware(_of_any_size)
 
 
 def _infer_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
-    """Infers the static shape of resized images."""
+    """Infer the static shape of resized images."""
     shape = x.shape.as_list()
     known = None if preserve else get_static_value(tensor(size))
     shape[-3:-1] = [None, None] if known is None else [int(n) for n in known]
@@ -108,7 +108,7 @@ def _infer_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
 
 
 def _size(size: Any) -> tuple[int, int]:
-    """Converts the size to rows and columns; ValueError for other lengths, InvalidArgumentError
+    """Convert the size to rows and columns; ValueError for other lengths, InvalidArgumentError
     below one.
     """
     given = size if isinstance(size, (list, tuple)) else list(tensor(size).numpy().reshape(-1))

@@ -31,7 +31,7 @@ def _suppress(
     sigma: object = 0.0,
     overlaps: bool = False,
 ) -> tuple:
-    """Selects boxes by non-maximum suppression: numbers and scores, padded to `limit`, and their
+    """Select boxes by non-maximum suppression: numbers and scores, padded to `limit`, and their
     count.
     """
     limit = integer(limit, "non_max_suppression", "max_output_size")
@@ -40,7 +40,7 @@ def _suppress(
 
 
 def _at_most(most_kept: object, boxes: object) -> Any:
-    """Bounds the number of selected boxes by the number of boxes."""
+    """Bound the number of selected boxes by the number of boxes."""
     limit = integer(most_kept, "non_max_suppression", "max_output_size")
     return smallest(limit, tensor(boxes).dims[0])
 

@@ -15,31 +15,31 @@ import numpy as np
 
 
 def triangle(x: np.ndarray) -> np.ndarray:
-    """Computes 1 - |x|."""
+    """Compute 1 - |x|."""
     return np.maximum(0.0, 1.0 - x)
 
 
 def keys_cubic(x: np.ndarray) -> np.ndarray:
-    """Computes Keys' cubic with a = -1/2."""
+    """Compute Keys' cubic with a = -1/2."""
     inner = (1.5 * x - 2.5) * x * x + 1.0
     outer = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
     return np.where(x < 1, inner, np.where(x < 2, outer, 0.0))
 
 
 def mitchell_cubic(x: np.ndarray) -> np.ndarray:
-    """Computes Mitchell and Netravali's cubic with B = C = 1/3."""
+    """Compute Mitchell and Netravali's cubic with B = C = 1/3."""
     inner = ((7.0 / 6.0 * x - 2.0) * x) * x + 8.0 / 9.0
     outer = ((-7.0 / 18.0 * x + 2.0) * x - 10.0 / 3.0) * x + 16.0 / 9.0
     return np.where(x < 1, inner, np.where(x < 2, outer, 0.0))
 
 
 def lanczos(radius: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Computes sinc x sinc(x / radius)."""
+    """Compute sinc x sinc(x / radius)."""
     return lambda x: np.where(x <= radius, np.sinc(x) * np.sinc(x / radius), 0.0)
 
 
 def gaussian(x: np.ndarray) -> np.ndarray:
-    """Computes exp(-2 x^2) within 1.5."""
+    """Compute exp(-2 x^2) within 1.5."""
     return np.where(x < 1.5, np.exp(-2.0 * x * x), 0.0)
 
 
@@ -71,7 +71,7 @@ def kernel_weights(old: int, new: int, method: str, antialias: bool) -> np.ndarr
 
 
 def nearest_places(old: int, new: int) -> np.ndarray:
-    """Finds for each new pixel the old one it is a copy of."""
+    """Find for each new pixel the old one it is a copy of."""
     centre = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * np.float32(old / new)
     return np.minimum(np.floor(centre).astype(np.int32), old - 1)
 

@@ -41,7 +41,7 @@ def name_of(path: Any) -> str:
 
 
 def carry_out(action: Callable[..., Any], *arguments: object) -> Any:
-    """Runs an action of the operating system; its errors become TensorFlow's."""
+    """Run an action of the operating system; its errors become TensorFlow's."""
     try:
         return action(*arguments)
     except OSError as error:
@@ -224,7 +224,7 @@ class GFile:
         return self._file
 
     def _carry_out(self, action: Callable[..., Any], *arguments: object) -> Any:
-        """Runs an action on the open file; errors name the file, also those of a full disk."""
+        """Run an action on the open file; errors name the file, also those of a full disk."""
         try:
             return action(*arguments)
         except OSError as error:
@@ -236,11 +236,11 @@ class GFile:
         return data if "b" in self._mode else data.decode("utf-8")
 
     def size(self) -> int:
-        """Returns the size of the file in bytes."""
+        """Return the size of the file in bytes."""
         return stat(self._name).length
 
     def read(self, n: int = -1) -> Any:
-        """Reads the rest of the file, or `n` bytes of it."""
+        """Read the rest of the file, or `n` bytes of it."""
         return self._text(self._open("r+", "reading").read(n))
 
     def readline(self) -> Any:
@@ -252,7 +252,7 @@ class GFile:
         return list(self)
 
     def write(self, file_content: Any) -> None:
-        """Appends text or bytes to the file."""
+        """Append text or bytes to the file."""
         data = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
         self._carry_out(self._open("wa+", "writing").write, data)
 
@@ -268,16 +268,16 @@ class GFile:
         return True
 
     def tell(self) -> int:
-        """Returns the position in the file, in bytes."""
+        """Return the position in the file, in bytes."""
         return self._open("rwa+", "reading").tell()
 
     def flush(self) -> None:
-        """Hands the written bytes to the operating system, so that others see them."""
+        """Hand the written bytes to the operating system, so that others see them."""
         if self._file is not None:
             self._carry_out(self._file.flush)
 
     def close(self) -> None:
-        """Writes the rest and closes the file; it is opened again if need be."""
+        """Write the rest and close the file; it is opened again if need be."""
         if self._file is not None:
             file, self._file = self._file, None
             self._carry_out(file.close)

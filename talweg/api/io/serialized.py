@@ -96,7 +96,7 @@ def _texts_of(content: bytes, count: int) -> list[bytes]:
 
 
 def parse(text: np.ndarray, dtype: DType) -> np.ndarray:
-    """Parses a message to an array; InvalidArgumentError if it is none, or of another dtype."""
+    """Parse a message to an array; InvalidArgumentError if it is none, or of another dtype."""
     if np.ndim(text):
         raise invalid(
             "TW203", f"Expected `serialized` to be a scalar, got shape: {list(np.shape(text))}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _compact(diagonals: object, diagonals_format: str, function: str, pad: bool) -> Tensor:
-    """Converts three diagonals in any of the formats to [..., 3, m]."""
+    """Convert three diagonals in any of the formats to [..., 3, m]."""
     if diagonals_format == "compact":
         return tensor(diagonals)
     if diagonals_format == "matrix":

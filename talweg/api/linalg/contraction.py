@@ -63,13 +63,13 @@ class ContractionProgram:
         return values[-1]
 
     def reshape_term(self, term: Term, labels: Labels, dims: tuple) -> Term:
-        """Reshapes `term`."""
+        """Reshape `term`."""
         if same_dims(dims, term.dims):
             return Term(term.place, labels, dims)
         return self.emit(reshape, term, labels=labels, dims=dims, shape=dims)
 
     def transpose_term(self, term: Term, labels: Labels) -> Term:
-        """Transposes `term` to the order of `labels`."""
+        """Transpose `term` to the order of `labels`."""
         if labels == term.labels:
             return term
         perm = tuple(term.labels.index(label) for label in labels)
@@ -77,7 +77,7 @@ class ContractionProgram:
         return self.emit(transpose, term, labels=labels, dims=dims, perm=perm)
 
     def without_repeats(self, term: Term) -> Term:
-        """Takes the diagonals of axes that share a label."""
+        """Take the diagonals of axes that share a label."""
         while len(set(term.labels)) < len(term.labels):
             labels = term.labels
             twice = next(label for label in labels if labels.count(label) > 1)
@@ -116,7 +116,7 @@ class ContractionProgram:
         )
 
     def product(self, a: Term, b: Term, needed: set, wanted: Labels) -> Term:
-        """Multiplies two terms and sums over unneeded labels; near the order `wanted`."""
+        """Multiply two terms and sum over unneeded labels; near the order `wanted`."""
         common = [label for label in a.labels if label in b.labels]
         kept = [label for label in common if label in needed]
         gone = [label for label in common if label not in needed]
@@ -153,7 +153,7 @@ class ContractionProgram:
         return self.emit(mul, left, right, labels=labels, dims=(*dims, *tail))
 
     def _matrix(self, term: Term, kept: list, free: list, gone: list, rows: bool) -> Term:
-        """Reshapes `term` to matrices [*kept, free, gone] (`rows`) or [*kept, gone, free]."""
+        """Reshape `term` to matrices [*kept, free, gone] (`rows`) or [*kept, gone, free]."""
         first, last = (free, gone) if rows else (gone, free)
         turned = term.labels == (*kept, *last, *first) and term.labels != (*kept, *first, *last)
         if turned:
@@ -187,7 +187,7 @@ def _cheapest(a: Term, b: Term, kept: list, gone: list, free_a: list, free_b: li
 
 
 def path_of(terms: list[Term], output: Labels, optimize: bool | str) -> list[tuple]:
-    """Finds the contraction path: at each step the places of two operands in a growing list."""
+    """Find the contraction path: at each step the places of two operands in a growing list."""
     numbers: dict = {}
     for term in terms:
         for label in term.labels:
@@ -260,7 +260,7 @@ def _labels_needed(terms: list[Term], place: int, output: Labels) -> set:
 
 
 def _squeeze(program: ContractionProgram, term: Term, dims: tuple, inputs: tuple) -> Term:
-    """Squeezes broadcast axes (labels that are ints) of size 1 where another is larger."""
+    """Squeeze broadcast axes (labels that are ints) of size 1 where another is larger."""
     sizes: dict = {}
     for labels, size in zip(inputs, dims):
         for label, n in zip(labels, size):

@@ -47,7 +47,7 @@ def _check_align(align: str, function: str) -> str:
 
 
 def _pad(y: Tensor, x: Tensor, prim: Primitive, params: dict, padding: TensorLike) -> Tensor:
-    """Pads `y`, which is prim(x), with `padding` wherever x has no elements."""
+    """Pad `y`, which is prim(x), with `padding` wherever x has no elements."""
     if isinstance(padding, (bool, int, float)) and not padding:
         return y
     value = tensor(padding, y.dtype)

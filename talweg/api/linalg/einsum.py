@@ -113,7 +113,7 @@ def _tensors(inputs: tuple) -> list:
 
 @lru_cache(maxsize=512)
 def parse(equation: str, count: int) -> tuple[tuple, tuple]:
-    """Parses the labels of each of `count` operands and of the result; an ellipsis is the label
+    """Parse the labels of each of `count` operands and of the result; an ellipsis is the label
     "0".
     """
     text = equation.replace(" ", "").replace("...", ELLIPSIS)
@@ -154,7 +154,7 @@ def _implicit(inputs: list) -> tuple:
 
 
 def _expand(equation: str, labels: tuple, output: tuple, values: list) -> tuple[tuple, tuple]:
-    """Replaces the ellipses in labels by ints, -1 for the last axis of each."""
+    """Replace the ellipses in labels by ints, -1 for the last axis of each."""
     expanded, longest = [], 0
     for position, (part, value) in enumerate(zip(labels, values)):
         if ELLIPSIS not in part:
@@ -189,7 +189,7 @@ def _wrong_rank(
 
 
 def _check_sizes(equation: str, labels: tuple, values: list) -> tuple:
-    """Checks the operands' shapes; a label's number elsewhere replaces a symbolic size."""
+    """Check the operands' shapes; a label's number elsewhere replaces a symbolic size."""
     sizes: dict = {}
     for position, (part, value) in enumerate(zip(labels, values)):
         dims = value.dims

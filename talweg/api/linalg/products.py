@@ -107,7 +107,7 @@ def _refuse_narrow(a: Tensor, b: Tensor) -> None:
 
 
 def _dense_pair(a: Tensor, b: Tensor) -> tuple:
-    """Converts mixed float32 and bfloat16 matrices, where one is said to be sparse, to one
+    """Convert mixed float32 and bfloat16 matrices, where one is said to be sparse, to one
     dtype.
     """
     if not {a.dtype, b.dtype} <= {float32, bfloat16}:

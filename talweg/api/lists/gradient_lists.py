@@ -37,7 +37,7 @@ class GradientList(GraphList):
 
     @classmethod
     def begun(cls, forward: GraphList) -> GradientList:
-        """Makes zeros for each element of an array."""
+        """Make zeros for each element of an array."""
         own = forward.elements
         elements = ListElements(own.dtype, own.shape, own.infer, False, False)
         zero = lists.list_new(forward.size())
@@ -56,7 +56,7 @@ class GradientList(GraphList):
         return self.with_flow(lists.list_set(self.flow, index, total, limited=self._is_limited))
 
     def get(self, index: TensorLike) -> Any:
-        """Returns one element."""
+        """Return one element."""
         dims, dtype = self.elements.dims, self.elements.dtype
         like = ()
         if not self.elements.shape.is_fully_defined() and self._is_forward_here():
@@ -64,16 +64,16 @@ class GradientList(GraphList):
         return lists.list_take(self.flow, index, *like, dims=dims, dtype=dtype)
 
     def stack(self) -> Any:
-        """Returns all elements along a new axis."""
+        """Return all elements along a new axis."""
         return self._stack(self.size())
 
     def gather(self, indices: TensorLike) -> Any:
-        """Returns some elements along a new axis."""
+        """Return some elements along a new axis."""
         indices = reshape(indices, [-1])
         return gather(self._stack(_end_of(indices)), indices)
 
     def concat(self) -> Any:
-        """Returns all elements along their first axis."""
+        """Return all elements along their first axis."""
         flow = _at_least(self.flow, self.size())
         return parts.list_concat(flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
@@ -125,7 +125,7 @@ def _at_least(flow: Symbol, size: Any) -> Any:
 
 
 def _end_of(indices: Any) -> Any:
-    """Returns one more than the largest index."""
+    """Return one more than the largest index."""
     last = reduce.reduce_max(indices, axes=(0,), keepdims=False)
     none = convert_to_tensor(-1, indices.dtype)
     end = arithmetic.add(arithmetic.maximum(last, none), convert_to_tensor(1, indices.dtype))

@@ -180,7 +180,7 @@ class TensorArray:
         return self._with_values(values.put(_place(index), self._value(value)))
 
     def read(self, index: TensorLike, name: str | None = None) -> Any:
-        """Returns element `index`; zeros if it was not written and its shape is known.
+        """Return element `index`; zeros if it was not written and its shape is known.
 
         >>> import talweg as tf
         >>> int(tf.TensorArray(tf.int32, 2, element_shape=[]).read(1))
@@ -189,7 +189,7 @@ class TensorArray:
         return self._here().get(_place(index))
 
     def stack(self, name: str | None = None) -> Any:
-        """Returns all elements along a new first axis, [size, ...].
+        """Return all elements along a new first axis, [size, ...].
 
         >>> import talweg as tf
         >>> tf.TensorArray(tf.int32, 2).unstack([1, 2]).stack().numpy()
@@ -207,7 +207,7 @@ class TensorArray:
         return self._here().gather(tensor(indices, hint=int32))
 
     def concat(self, name: str | None = None) -> Any:
-        """Returns all elements along their first axis, which may differ in size.
+        """Return all elements along their first axis, which may differ in size.
 
         >>> import talweg as tf
         >>> tf.TensorArray(tf.int32, 2).unstack([[1, 2], [3, 4]]).concat().numpy()
@@ -271,7 +271,7 @@ class TensorArray:
         return nothing() if dispatch.context.base is not None else None
 
     def grad(self, source: str, flow: TensorLike | None = None, name: str | None = None) -> Any:
-        """Returns the array of the gradients of this one's elements, in graphs: it begins with
+        """Return the array of the gradients of this one's elements, in graphs: it begins with
         zeros.
 
         What is written to it twice is added, and an element that was not written is zero.  flow:
@@ -303,7 +303,7 @@ class TensorArray:
         return self._with(begun.elements, begun)
 
     def mark_used(self) -> None:
-        """Does nothing: no warning is given for arrays that are not used."""
+        """Do nothing: no warning is given for arrays that are not used."""
 
 
 def _place(index: object) -> Any:

@@ -96,7 +96,7 @@ class EagerList:
         return zeros(shape.as_list(), self.elements.dtype)
 
     def get(self, index: Any) -> Any:
-        """Reads one element."""
+        """Read one element."""
         position = int(index)
         if not 0 <= position < len(self.values):
             raise _out_of_range(
@@ -116,7 +116,7 @@ class EagerList:
         return element
 
     def stack(self) -> Any:
-        """Returns all elements along a new axis."""
+        """Return all elements along a new axis."""
         if not self.values:
             return zeros(
                 [0, *[size or 0 for size in self.elements.dims or ()]], self.elements.dtype
@@ -124,7 +124,7 @@ class EagerList:
         return stack([self._value(place) for place in range(len(self.values))])
 
     def gather(self, indices: Any) -> Any:
-        """Returns some elements along a new axis."""
+        """Return some elements along a new axis."""
         places = indices.numpy().tolist()
         for place in places:
             if not 0 <= place < len(self.values):
@@ -136,7 +136,7 @@ class EagerList:
         return stack([self._value(place) for place in places])
 
     def concat(self) -> Any:
-        """Returns all elements along their first axis."""
+        """Return all elements along their first axis."""
         parts = [self._value(place) for place in range(len(self.values))]
         if not parts:
             raise invalid("TW207", "TensorArray.concat: the array is empty", "an element")
@@ -163,7 +163,7 @@ class EagerList:
         return self
 
     def split(self, value: Any, lengths: Any) -> EagerList:
-        """Splits a tensor into consecutive pieces as the elements."""
+        """Split a tensor into consecutive pieces as the elements."""
         sizes = lengths.numpy().tolist()
         if sum(sizes) != value.dims[0]:
             raise invalid(
@@ -203,7 +203,7 @@ class GraphList:
 
     @classmethod
     def of(cls, values: EagerList) -> GraphList:
-        """Makes a list of the graph in force with the elements of an eager list."""
+        """Make a list of the graph in force with the elements of an eager list."""
         number = convert_to_tensor(len(values.values), int32)
         flow = lists.list_new(number)
         for place, value in enumerate(values.values):
@@ -225,12 +225,12 @@ class GraphList:
         return self.with_flow(lists.list_set(self.flow, index, value, limited=self._limited))
 
     def get(self, index: TensorLike) -> Any:
-        """Returns one element."""
+        """Return one element."""
         elements = self.elements
         return lists.list_get(self.flow, index, dims=elements.dims, dtype=elements.dtype)
 
     def stack(self) -> Any:
-        """Returns all elements along a new axis."""
+        """Return all elements along a new axis."""
         elements = self.elements
         return lists.list_stack(
             self.flow, dims=elements.dims, dtype=elements.dtype, size=self.get_known_size()
@@ -244,15 +244,15 @@ class GraphList:
         return self.count
 
     def gather(self, indices: TensorLike) -> Any:
-        """Returns some elements along a new axis."""
+        """Return some elements along a new axis."""
         return gather(self.stack(), indices)
 
     def concat(self) -> Any:
-        """Returns all elements along their first axis."""
+        """Return all elements along their first axis."""
         return parts.list_concat(self.flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
     def unstack(self, value: Tensor) -> GraphList:
-        """Unstacks a tensor into the elements."""
+        """Unstack a tensor into the elements."""
         rank = value.shape.rank
         if rank == 0:
             raise value_error("TW203", "TensorArray.unstack: the value is a scalar", "rank >= 1")
@@ -277,7 +277,7 @@ class GraphList:
         return self.with_flow(flow)
 
     def split(self, value: Any, lengths: TensorLike) -> GraphList:
-        """Returns consecutive pieces of a tensor as the elements."""
+        """Return consecutive pieces of a tensor as the elements."""
         if value.shape.rank:
             self.elements.accept(TensorShape([None, *value.shape[1:]]))
         return GraphList(self.elements, parts.list_split(value, lengths))
@@ -287,7 +287,7 @@ class GraphList:
         return lists.list_size(self.flow)
 
     def close(self) -> None:
-        """Does nothing: a graph's list is a value."""
+        """Do nothing: a graph's list is a value."""
 
 
 def _index(place: int) -> Any:

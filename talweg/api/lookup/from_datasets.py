@@ -57,7 +57,7 @@ class DatasetInitializer(TableInitializer):
         self.key_dtype, self.value_dtype = spec[0].dtype, spec[1].dtype
 
     def pairs(self) -> list[tuple]:
-        """Returns keys and values."""
+        """Return keys and values."""
         with dispatch.eagerly():
             return [(_item(key), _item(value)) for key, value in self._dataset.as_numpy_iterator()]
 

@@ -37,7 +37,7 @@ class TableInitializer:
     """Base of the initializers of tables, which give keys and values."""
 
     def pairs(self) -> list[tuple]:
-        """Returns keys and values."""
+        """Return keys and values."""
         raise NotImplementedError
 
     def initialize(self, table: StaticHashTable) -> None:
@@ -68,7 +68,7 @@ class KeyValueTensorInitializer(TableInitializer):
         self.key_dtype, self.value_dtype = self.keys.dtype, self.values.dtype
 
     def pairs(self) -> list[tuple]:
-        """Returns keys and values; InvalidArgumentError unless there are as many."""
+        """Return keys and values; InvalidArgumentError unless there are as many."""
         keys = self.keys.numpy().reshape(-1).tolist()
         values = self.values.numpy().reshape(-1).tolist()
         if len(keys) != len(values):
@@ -139,7 +139,7 @@ class TextFileInitializer(TableInitializer):
             raise invalid("TW207", happened) from None
 
     def pairs(self) -> list[tuple]:
-        """Reads keys and values; InvalidArgumentError if the file is shorter than it should be."""
+        """Read keys and values; InvalidArgumentError if the file is shorter than it should be."""
         try:
             lines = [line.removesuffix(b"\r") for line in self.path.read_bytes().split(b"\n")]
         except OSError as error:
@@ -161,7 +161,7 @@ class TextFileInitializer(TableInitializer):
 
 
 def _check_columns(key: int, key_dtype: DType, value: int, value_dtype: DType) -> None:
-    """Raises ValueError for columns that there are not, or of dtypes that they cannot have."""
+    """Raise ValueError for columns that there are not, or of dtypes that they cannot have."""
     for name, index, dtype in (("key", key, key_dtype), ("value", value, value_dtype)):
         if index < TextFileIndex.WHOLE_LINE:
             raise value_error("TW206", f"`{name}_index` is {index}", "at least -2")

@@ -72,11 +72,11 @@ class Table(LookupInterface, TrackableResource):
         self._lock = new_lock()
 
     def _forget_numbering(self) -> None:
-        """Forgets the numbering of the keys, which have changed."""
+        """Forget the numbering of the keys, which have changed."""
         self._numbering = None
 
     def _take_values(self, keys: np.ndarray) -> np.ndarray | None:
-        """Looks up many keys at once; None where that is not worthwhile."""
+        """Look up many keys at once; None where that is not worthwhile."""
         numbering = self._numbering
         if numbering is None:
             if keys.size < MANY or 4 * keys.size < len(self._found):
@@ -100,7 +100,7 @@ class Table(LookupInterface, TrackableResource):
         return ensure_shape(numpy_function(self._count_keys, [], int64), [])
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns all keys and all values as arrays, in the order in which they came."""
+        """Return all keys and all values as arrays, in the order in which they came."""
         kinds = [
             object if dtype is string else dtype.numpy_dtype
             for dtype in (self.key_dtype, self.value_dtype)
@@ -112,7 +112,7 @@ class Table(LookupInterface, TrackableResource):
         return keys, values.reshape(len(keys), *np.shape(self._default))
 
     def export(self, name: str | None = None) -> tuple:
-        """Returns all keys and all values."""
+        """Return all keys and all values."""
         keys, values = numpy_function(self.contents, [], [self.key_dtype, self.value_dtype])
         return ensure_shape(keys, [None]), ensure_shape(values, [None, *np.shape(self._default)])
 

@@ -174,11 +174,11 @@ class DenseHashTable(MutableHashTable):
     def insert_or_assign(
         self, keys: TensorLike, values: TensorLike, name: str | None = None
     ) -> Any:
-        """Does the same as `insert`."""
+        """Do the same as `insert`."""
         return self.insert(keys, values)
 
     def erase(self, keys: TensorLike, name: str | None = None) -> Any:
-        """Does the same as `remove`."""
+        """Do the same as `remove`."""
         return self.remove(keys)
 
 

@@ -72,7 +72,7 @@ class Slices:
         ]
 
     def _require_equal_sizes(self, function: str) -> None:
-        """Raises ValueError for dense leaves of other sizes than the first; the run looks again."""
+        """Raise ValueError for dense leaves of other sizes than the first; the run looks again."""
         dense = [leaf for leaf in self.leaves if not is_composite(leaf)]
         if len(dense) < 2:
             return
@@ -106,7 +106,7 @@ def _size_of(leaf: object) -> Any:
 
 
 def _part(leaf: Tensor, values: Tensor | None, index: TensorLike | None) -> Any:
-    """Takes one slice of a leaf."""
+    """Take one slice of a leaf."""
     if values is None:
         return _part_of_composite(leaf, index)
     base = dispatch.context.base
@@ -167,7 +167,7 @@ class TensorRows:
         return [arrays[0].write(index, value)]
 
     def result(self, arrays: list) -> Any:
-        """Returns all results."""
+        """Return all results."""
         return arrays[0].stack()
 
 
@@ -190,7 +190,7 @@ class RaggedRows:
         return [*found, *[a.write(index, n) for a, n in zip(arrays[1:], lengths)]]
 
     def result(self, arrays: list) -> Any:
-        """Returns all results as one ragged tensor."""
+        """Return all results as one ragged tensor."""
         outer = parts.list_lengths(arrays[1 if self.rank else 0].flow)
         lengths = [arithmetic.cast(outer, dtype=self.splits_dtype)]
         lengths.extend([array.concat() for array in arrays[1:]])
@@ -208,7 +208,7 @@ class MapOptions(NamedTuple):
 def run_loop(
     size: Tensor, start: int, first: TensorLike, step: Callable, options: MapOptions
 ) -> Any:
-    """Runs `state = step(i, state)` for i from `start` up to `size`."""
+    """Run `state = step(i, state)` for i from `start` up to `size`."""
     _, found = control.while_loop(
         lambda i, _: arithmetic.less(i, size),
         lambda i, state: (arithmetic.add(i, 1), step(i, state)),
@@ -226,7 +226,7 @@ def map_in_graph(
     infer_shape: bool,
     options: MapOptions,
 ) -> Any:
-    """Computes `map_fn` in a graph."""
+    """Compute `map_fn` in a graph."""
     slices = Slices("map_fn", elems)
     like = elems if signature is None else signature
     wanted = slices.leaves if signature is None else structure.flatten(signature)
@@ -243,7 +243,7 @@ def map_in_graph(
 
 
 def _rows_for(kind: Any, size: Tensor, told: bool, infer: bool) -> Any:
-    """Makes the rows that collect results of a kind (a tensor, a dtype, a spec)."""
+    """Make the rows that collect results of a kind (a tensor, a dtype, a spec)."""
     if hasattr(kind, "ragged_rank"):
         spec = kind if isinstance(kind, TypeSpec) else kind._type_spec
         if told or not isinstance(kind, TypeSpec):
@@ -279,7 +279,7 @@ class FoldLoop:
         self.first = structure.pack(first, self.leaves)
 
     def place(self, i: TensorLike) -> Any:
-        """Returns the number of the slice that is number `i` in the order of the fold."""
+        """Return the number of the slice that is number `i` in the order of the fold."""
         i = convert_to_tensor(i, int32)
         if not self.reverse:
             return i
@@ -302,7 +302,7 @@ def fold_in_graph(
     reverse: bool,
     options: MapOptions,
 ) -> Any:
-    """Computes `foldl` and `foldr` in a graph."""
+    """Compute `foldl` and `foldr` in a graph."""
     fold = FoldLoop(function, fn, elems, initializer, reverse)
     return run_loop(fold.slices.size, fold.start, fold.first, fold.step, options)
 
@@ -315,7 +315,7 @@ def scan_in_graph(
     infer_shape: bool,
     options: MapOptions,
 ) -> Any:
-    """Computes `scan` in a graph."""
+    """Compute `scan` in a graph."""
     fold = FoldLoop("scan", fn, elems, initializer, reverse)
     arrays = [
         TensorArray(

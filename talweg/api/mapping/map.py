@@ -54,7 +54,7 @@ class Elements:
 
 
 def _stack_ragged(values: list, kind: Any) -> Any:
-    """Stacks rows to one ragged tensor, with row splits of the dtype that `kind` has."""
+    """Stack rows to one ragged tensor, with row splits of the dtype that `kind` has."""
     dtype = kind.row_splits.dtype if hasattr(kind, "row_splits") else kind.row_splits_dtype
     return look_up("ragged.stack")(values).with_row_splits_dtype(dtype)
 
@@ -83,7 +83,7 @@ def stack_sparse(values: list) -> Any:
 def _gather(
     function: str, rows: list[list], wanted: list[tuple[DType, Any]], infer_shape: bool
 ) -> list:
-    """Stacks each leaf to one tensor; `rows` are the leaves of each step's result."""
+    """Stack each leaf to one tensor; `rows` are the leaves of each step's result."""
     return [
         _stack(function, [row[position] for row in rows], dtype, shape, infer_shape)
         for position, (dtype, shape) in enumerate(wanted)

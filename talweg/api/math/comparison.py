@@ -197,7 +197,7 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _neighbours(x: object, function: str) -> tuple[Any, Any]:
-    """Returns all elements but the last, all but the first, in row-major order."""
+    """Return all elements but the last, all but the first, in row-major order."""
     x = numeric(x, function, "x")
     size = math.prod(x.dims)
     x = reshape(x, shape=(size,))

@@ -35,7 +35,7 @@ class SegmentCount(NamedTuple):
 def _check_sorted_operands(
     data: object, segment_ids: object, function: str
 ) -> tuple[Tensor, Tensor, SegmentCount]:
-    """Converts data and ids, and counts the segments; InvalidArgumentError for ids out of order."""
+    """Convert data and ids, and count the segments; InvalidArgumentError for ids out of order."""
     data, ids = tensor(data), tensor(segment_ids)
     if ids.dtype not in (int32, int64):
         raise invalid(
@@ -61,7 +61,7 @@ def number_of_segments(ids: Tensor) -> SegmentCount:
 
 
 def _counts(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
-    """Counts the rows of each segment, with axes to broadcast against results of that rank."""
+    """Count the rows of each segment, with axes to broadcast against results of that rank."""
     ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=dtype)
     total = segment.segment_sum(ones, ids, count=count.size)
     return reshape(total, shape=(count.size, *(1,) * (rank - 1)))

@@ -226,7 +226,7 @@ def absent_namespaces() -> frozenset[str]:
 
 @functools.lru_cache(100_000)
 def resolve(name: str, first: bool = False) -> KnownNames:
-    """Looks up a name relative to `tf`; `first`: as TensorFlow 1 would understand it.
+    """Look up a name relative to `tf`; `first`: as TensorFlow 1 would understand it.
 
     >>> resolve("math.add").there, resolve("float32.max").name, resolve("placeholder").generation
     (True, 'float32', 1)
@@ -261,7 +261,7 @@ def only_second(name: str) -> bool:
 
 
 def plain(name: str) -> KnownNames:
-    """Looks up exactly this name, without a thought of the other generation."""
+    """Look up exactly this name, without a thought of the other generation."""
     name = without_v2(name)
     parts = name.split(".") if name else []
     there = tensorflow = True
@@ -298,7 +298,7 @@ def has(name: str) -> bool:
 
 
 def describe(name: str, first: bool = False) -> str:
-    """Explains why `tf.<name>` is not there, in a sentence; `first`: in a program for TensorFlow
+    """Explain why `tf.<name>` is not there, in a sentence; `first`: in a program for TensorFlow
     1.
     """
     known = resolve(name, first)
@@ -325,7 +325,7 @@ def describe(name: str, first: bool = False) -> str:
 
 
 def successor(name: str) -> str:
-    """Names TensorFlow 2's replacement of a name of TensorFlow 1, as a part of a sentence."""
+    """Name TensorFlow 2's replacement of a name of TensorFlow 1, as a part of a sentence."""
     same = SHARED.get(name)
     if same is not None and has(same):
         return f": TensorFlow 2 has tf.{same}"
@@ -338,7 +338,7 @@ def successor(name: str) -> str:
 
 
 def alike(name: str) -> str:
-    """Lists the names that look most like one, in a sentence part."""
+    """List the names that look most like one, in a sentence part."""
     space, _, last = name.rpartition(".")
     if last.startswith("_"):
         return ""  # what programs that look at objects ask for, such as `_mock_name`

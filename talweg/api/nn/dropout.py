@@ -29,7 +29,7 @@ Sampler = Callable[[Any, Any], Tensor]
 
 
 def _drop(x: Any, rate: Any, noise_shape: object, sample: Sampler, function: str) -> Tensor:
-    """Computes x / (1 - rate) where a uniform number is at least `rate`, 0 elsewhere."""
+    """Compute x / (1 - rate) where a uniform number is at least `rate`, 0 elsewhere."""
     x = tensor(x)
     if not x.dtype.is_floating:
         raise value_error(
@@ -49,7 +49,7 @@ def _drop(x: Any, rate: Any, noise_shape: object, sample: Sampler, function: str
 
 
 def _check_rate(rate: Any, x: Tensor, function: str) -> Any:
-    """Checks the rate: a float, or a tensor where only running the graph tells it."""
+    """Check the rate: a float, or a tensor where only running the graph tells it."""
     if isinstance(rate, Variable):
         rate = rate.value()
     if not isinstance(rate, (Tensor, float, int)) and np.ndim(rate):

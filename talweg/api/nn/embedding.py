@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _table(params: object) -> Any:
-    """Joins the parts of a table that a list holds; `params` if it is one table."""
+    """Join the parts of a table that a list holds; `params` if it is one table."""
     if not isinstance(params, (list, tuple)):
         return params
     if not params:

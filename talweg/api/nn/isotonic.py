@@ -24,7 +24,7 @@ class IsotonicRegression(NamedTuple):
 
 
 def _pools(row: np.ndarray) -> list[int]:
-    """Computes the lengths of the runs that are averaged so that a row does not rise.
+    """Compute the lengths of the runs that are averaged so that a row does not rise.
 
     Pool adjacent violators: Best and Chakravarti 1990, "Active set algorithms for isotonic
     regression".

@@ -37,7 +37,7 @@ def _mean(x: Tensor, axes: tuple) -> Any:
 
 
 def _drop(x: Tensor, axes: tuple, keepdims: bool) -> Any:
-    """Drops `axes` of size 1 from `x`, unless they are to be kept."""
+    """Drop `axes` of size 1 from `x`, unless they are to be kept."""
     return x if keepdims else layout.reshape(x, shape=reduced_dims(x.dims, axes, False))
 
 
@@ -73,7 +73,7 @@ def moments(
 
 
 def _square_modulus(x: Tensor) -> Tensor:
-    """Computes |x|², in the dtype of x."""
+    """Compute |x|², in the dtype of x."""
     if not x.dtype.is_complex:
         return arithmetic.square(x)
     real, imaginary = look_up("math.real")(x), look_up("math.imag")(x)
@@ -121,7 +121,7 @@ def sufficient_statistics(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Any, ...]:
-    """Computes the sums for moments: (count, sum(x - shift), sum((x - shift)²), shift or None).
+    """Compute the sums for moments: (count, sum(x - shift), sum((x - shift)²), shift or None).
 
     x: floats.  shift: a number or tensor, subtracted first so that less is lost by rounding.
 
@@ -148,7 +148,7 @@ def normalize_moments(
     shift: TensorLike,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Computes the mean and the variance of the sums of `sufficient_statistics`.
+    """Compute the mean and the variance of the sums of `sufficient_statistics`.
 
     counts: a scalar; mean_ss, variance_ss, shift (or None): tensors that broadcast.
 

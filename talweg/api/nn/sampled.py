@@ -35,7 +35,7 @@ class AccidentalHits(NamedTuple):
 
 
 def _hits(labels: object, sampled: object) -> Any:
-    """Tests [batch, num_true, num_sampled]: whether a sampled class is that true class."""
+    """Test [batch, num_true, num_sampled]: whether a sampled class is that true class."""
     return arithmetic.equal(look_up("expand_dims")(labels, 2), sampled)
 
 
@@ -47,7 +47,7 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> AccidentalHits:
-    """Finds the sampled classes that are true ones: (indices, ids, weights).
+    """Find the sampled classes that are true ones: (indices, ids, weights).
 
     true_classes: int64 [batch, num_true].  sampled_candidates: int64 [num_sampled].  The weights
     are the lowest float32: added to the logit of a hit, they take it out of a softmax.
@@ -80,7 +80,7 @@ def _logits(
     remove_accidental_hits: bool,
     lookup: Any,
 ) -> tuple[Any, Any]:
-    """Computes logits and labels [batch, num_true + num_sampled] of the true and the sampled
+    """Compute logits and labels [batch, num_true + num_sampled] of the true and the sampled
     classes.
     """
     reshape, concat, matmul = look_up("reshape"), look_up("concat"), look_up("matmul")
@@ -246,7 +246,7 @@ def _softmax(
 
 
 def _make_sharded_lookup(strategy: str) -> Any:
-    """Makes the look-up of rows in a table whose rows are dealt out over several as `strategy`
+    """Make the look-up of rows in a table whose rows are dealt out over several as `strategy`
     says.
     """
     lookup = look_up("compat.v1.nn.embedding_lookup")

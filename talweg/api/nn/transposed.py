@@ -37,7 +37,7 @@ def _convolve_transposed(
     dilation: tuple,
     first: bool,
 ) -> Any:
-    """Ends all transposed convolutions in one way: by the input gradient of a convolution."""
+    """End all transposed convolutions in one way: by the input gradient of a convolution."""
     g, w = match_dtypes(g, w)
     ndim = len(strides)
     check_input_rank(g, ndim, function)
@@ -67,7 +67,7 @@ def _convolve_transposed(
 def _output_shape(
     function: str, output_shape: object, g: Any, w: Any, ndim: int, first: bool
 ) -> tuple[Size, tuple, Size]:
-    """Reads (batch size, spatial sizes, channels) of `output_shape`.
+    """Read (batch size, spatial sizes, channels) of `output_shape`.
 
     It may leave out batch size and channels.
     """

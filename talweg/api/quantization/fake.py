@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _nudge(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any, Any]:
-    """Returns (whether the range is empty, the step, the range moved so that 0 is one of its
+    """Return (whether the range is empty, the step, the range moved so that 0 is one of its
     numbers).
     """
     if not 2 <= num_bits <= 16:

@@ -40,7 +40,7 @@ def _beside(x: Tensor, number: object, axis: int | None, given: bool) -> Any:
 def _round_to_step(
     x: object, low: object, high: object, ends: tuple[int, int], round_mode: str, clipped: bool
 ) -> Any:
-    """Rounds x to a multiple of the step that the range and the integers give."""
+    """Round x to a multiple of the step that the range and the integers give."""
     least, most = ends
     scale = scale_of(low, high, least, most)
     one = look_up("ones_like")(scale)
@@ -91,7 +91,7 @@ def quantize_and_dequantize_v2(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Any:
-    """Rounds `input` to the values of `num_bits` over its range, or the range given; 0 stays 0.
+    """Round `input` to the values of `num_bits` over its range, or the range given; 0 stays 0.
 
     Outside of the range given it is clipped.  The gradient passes where input_min <= input <=
     input_max, and is 0 elsewhere and for the range.  round_mode: "HALF_TO_EVEN" or "HALF_UP".

@@ -132,7 +132,7 @@ def _clip(x: object, low: object, high: object) -> Any:
 
 
 def _store(x: object, dtype: DType) -> Any:
-    """Stores whole numbers in a quantized dtype."""
+    """Store whole numbers in a quantized dtype."""
     return cast(cast(x, _plain(dtype)), dtype)
 
 

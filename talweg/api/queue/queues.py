@@ -107,7 +107,7 @@ class QueueBase:
         return self._names
 
     def _components(self, vals: Any, rows: bool) -> list:
-        """Converts the tensors of an element, or of several; ValueError where they do not fit."""
+        """Convert the tensors of an element, or of several; ValueError where they do not fit."""
         if isinstance(vals, dict):
             if not self._names:
                 raise value_error("TW104", "Queue must have names to enqueue a dictionary")
@@ -177,7 +177,7 @@ class QueueBase:
         return self._several("QueueDequeueManyV2", n, name, True)
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
-        """Takes `n` elements out, or the rest of a closed queue, stacked."""
+        """Take `n` elements out, or the rest of a closed queue, stacked."""
         return self._several("QueueDequeueUpToV2", n, name, False)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
@@ -194,7 +194,7 @@ class QueueBase:
         return _operation("QueueIsClosedV2", handle=self._queue_ref, name=name)
 
     def size(self, name: str | None = None) -> Any:
-        """Returns the number of elements, int32."""
+        """Return the number of elements, int32."""
         return _operation("QueueSizeV2", handle=self._queue_ref, name=name)
 
     def _set_name(self, name: str | None, shared_name: str | None) -> None:

@@ -50,7 +50,7 @@ def expand_dims(input: Any, axis: AxisLike, name: str | None = None) -> Any:
 
 
 def squeeze(input: Any, axis: AxisLike | None = None, name: str | None = None) -> Any:
-    """Squeezes axes of size 1; ValueError unless they are named."""
+    """Squeeze axes of size 1; ValueError unless they are named."""
     if axis is None:
         raise value_error("TW202", "Ragged.squeeze must have an axis argument.")
     rank = input.shape.rank
@@ -70,7 +70,7 @@ def _squeeze(x: Any, place: int) -> Any:
 
 
 def concat(values: Any, axis: AxisLike, name: str | None = None) -> Any:
-    """Concatenates tensors along an axis."""
+    """Concatenate tensors along an axis."""
     parts: list[Any] = [_make_ragged(x) for x in values]
     place = _axis(axis, parts[0].shape.rank, "concat")
     if place == 0:
@@ -87,7 +87,7 @@ def _join(parts: list) -> Any:
 
 
 def _join_rows(parts: list) -> Any:
-    """Joins rows of one number to one row."""
+    """Join rows of one number to one row."""
     counts = {len(array_of(x.row_splits)) for x in parts}
     if len(counts) > 1:
         raise invalid("TW204", "concat: ragged tensors with different numbers of rows", "as many")
@@ -99,7 +99,7 @@ def _join_rows(parts: list) -> Any:
 
 
 def stack(values: Any, axis: AxisLike = 0, name: str | None = None) -> Any:
-    """Stacks tensors along a new axis."""
+    """Stack tensors along a new axis."""
     parts: list[Any] = [_make_ragged(x) for x in values]
     place = _axis(axis, parts[0].shape.rank + 1, "stack")
     return concat([expand_dims(x, place) for x in parts], place)
@@ -116,7 +116,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 
 
 def _empty(x: Any, place: int) -> Any:
-    """Makes a tensor of size 0 along an axis."""
+    """Make a tensor of size 0 along an axis."""
     if not isinstance(x, RaggedTensor):
         return x[(slice(None),) * place + (slice(0, 0),)]
     if place == 0:
@@ -127,7 +127,7 @@ def _empty(x: Any, place: int) -> Any:
 
 
 def reverse(tensor: Any, axis: AxisLike, name: str | None = None) -> Any:
-    """Reverses some axes."""
+    """Reverse some axes."""
     rank = tensor.shape.rank
     places = {_axis(one, rank, "reverse") for one in np.asarray(axis).reshape(-1)}
     return _reverse(tensor, places)
@@ -148,7 +148,7 @@ def _reverse(x: Any, places: set) -> Any:
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Selects x where the condition holds, else y; the coordinates that hold, without x and y."""
+    """Select x where the condition holds, else y; the coordinates that hold, without x and y."""
     if x is not None and y is not None:
         return ragged_rows.map_flat(look_up("where"), condition, x, y)
     sparse = look_up("cast")(condition, look_up("int32")).to_sparse()
@@ -198,7 +198,7 @@ def cumsum(
 
 
 def softmax(logits: Any, axis: AxisLike | None = None, name: str | None = None) -> Any:
-    """Computes the softmax of each row: positive numbers with sum 1."""
+    """Compute the softmax of each row: positive numbers with sum 1."""
     place = _axis(-1 if axis is None else axis, logits.shape.rank, "softmax")
     if place > 1:
         return logits.with_values(look_up("nn.softmax")(logits.values, place - 1))
@@ -220,7 +220,7 @@ def split(
     num: Any = None,
     name: str | None = None,
 ):
-    """Splits a ragged tensor along its first axis."""
+    """Split a ragged tensor along its first axis."""
     if _axis(axis, value.shape.rank, "split"):
         raise value_error("TW202", f"split: axis={axis} of a ragged tensor", "0")
     rows = len(array_of(value.row_splits)) - 1

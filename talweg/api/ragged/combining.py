@@ -124,7 +124,7 @@ def _gather_nd(params: Any, indices: Any) -> Any:
 
 
 def _at_coordinates(x: Any, places: Any, depth: int) -> Any:
-    """Gathers the elements or slices of a ragged tensor at `places` [n, depth]."""
+    """Gather the elements or slices of a ragged tensor at `places` [n, depth]."""
     if not depth:
         rows, count = len(array_of(x.row_splits)) - 1, int(places.dims[0])
         again = ragged_rows.gather(x, wrap(np.tile(np.arange(rows), count)))
@@ -159,7 +159,7 @@ def matmul(
     grad_b: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Multiplies matrices, whose sizes may differ from one to the next.
+    """Multiply matrices, whose sizes may differ from one to the next.
 
     ValueError for other ranks, dtypes or numbers of matrices, InvalidArgumentError for rows of one
     matrix that differ in length and for sizes that do not fit.
@@ -268,7 +268,7 @@ def _width_of_each(x: RaggedTensor) -> np.ndarray:
 
 
 def _cut(product: Any, first: _Matrices, second: _Matrices) -> RaggedTensor:
-    """Cuts the padding of the operands from the products."""
+    """Cut the padding of the operands from the products."""
     rows, columns = first.rows, second.columns
     count, most, width = (int(n) for n in product.dims)
     flat = layout.reshape(product, shape=(count * most, width))
@@ -294,7 +294,7 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Multiplies matrices and vectors; errors as for `matmul`."""
+    """Multiply matrices and vectors; errors as for `matmul`."""
     vectors = b if isinstance(b, RaggedTensor) else tensor(b, hint=a.dtype)
     column = look_up("expand_dims")(vectors, -1)
     product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)

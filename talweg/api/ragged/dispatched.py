@@ -35,7 +35,7 @@ Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _makers() -> dict[str, Maker]:
-    """Maps each public name to the maker of its function for ragged tensors."""
+    """Map each public name to the maker of its function for ragged tensors."""
     found: dict[str, Maker] = dict.fromkeys(elementwise.UNARY, elementwise.of_values)
     found.update(dict.fromkeys(elementwise.BINARY, elementwise.of_pairs))
     found.update({name: reducer(name) for name in REDUCTIONS})
@@ -74,7 +74,7 @@ def enable_ragged_dispatch() -> None:
 
 
 def _beside_ragged(usual: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps an operator of tensors for a ragged tensor on its right."""
+    """Wrap an operator of tensors for a ragged tensor on its right."""
 
     def compute(x: Any, y: Any) -> Any:
         return ragged_rows.map_flat(usual, *ragged_rows.pair_operands(x, y))

@@ -15,7 +15,7 @@ from talweg.eager.convert import convert_to_tensor
 
 
 def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
-    """Converts a shape to a tuple of sizes, and "int64" if it came as a tensor or array of that
+    """Convert a shape to a tuple of sizes, and "int64" if it came as a tensor or array of that
     dtype.
 
     The dtype counts because a call with another one has a hidden stream of its own.
@@ -58,7 +58,7 @@ def shape_of(shape: object, function: str) -> tuple:
 
 
 def check_dtype(dtype: object, accepted: tuple[DType, ...]) -> DType:
-    """Converts `dtype` to a DType; ValueError if it is not one of `accepted`."""
+    """Convert `dtype` to a DType; ValueError if it is not one of `accepted`."""
     dtype = as_dtype(dtype)
     if dtype not in accepted:
         names = ", ".join(f"tf.{kind.name}" for kind in accepted)
@@ -82,7 +82,7 @@ def parameter(value: object, dtype: DType) -> Any:
 
 
 def sample_shape(shape: tuple, first: Any, *others: Any) -> tuple[tuple, Any]:
-    """Splits `shape` at the parameters' shape: (the part before it, the first parameter).
+    """Split `shape` at the parameters' shape: (the part before it, the first parameter).
 
     InvalidArgumentError if `shape` ends else.
     """

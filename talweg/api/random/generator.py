@@ -204,7 +204,7 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
-        """Draws normal numbers: mean + stddev * z, differentiable by both."""
+        """Draw normal numbers: mean + stddev * z, differentiable by both."""
         return self._draw_scaled("normal", shape, mean, stddev, dtype)
 
     def truncated_normal(
@@ -215,7 +215,7 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
-        """Draws normal numbers within two standard deviations of the mean."""
+        """Draw normal numbers within two standard deviations of the mean."""
         return self._draw_scaled("truncated_normal", shape, mean, stddev, dtype)
 
     def _draw_scaled(
@@ -236,7 +236,7 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
-        """Draws numbers of [minval, maxval); maxval is 1 for floats if None.
+        """Draw numbers of [minval, maxval); maxval is 1 for floats if None.
 
         Integers need both bounds, or None for both and then cover their whole range; ValueError
         otherwise.
@@ -253,7 +253,7 @@ class Generator(AutoTrackable):
     def uniform_full_int(
         self, shape: ShapeLike, dtype: DTypeLike = uint64, name: str | None = None
     ) -> Any:
-        """Draws integers over the whole range of int32, int64, uint32 or uint64."""
+        """Draw integers over the whole range of int32, int64, uint32 or uint64."""
         dims = shape_of(shape, "Generator.uniform_full_int")
         return numbers("bits", self._stream(math.prod(dims)), dims, as_dtype(dtype), self._alg)
 
@@ -265,7 +265,7 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = int32,
         name: str | None = None,
     ) -> Any:
-        """Draws the number of `counts` trials that succeed, with probability `probs` (Philox only).
+        """Draw the number of `counts` trials that succeed, with probability `probs` (Philox only).
 
         `shape` is the whole shape of the result and ends in that of the (broadcast) parameters.
         """
@@ -282,12 +282,12 @@ class Generator(AutoTrackable):
     # -- more generators
 
     def make_seeds(self, count: TensorLike = 1) -> Any:
-        """Makes seeds for stateless functions, [2, count] int64, one pair a column."""
+        """Make seeds for stateless functions, [2, count] int64, one pair a column."""
         keys = self.uniform_full_int([count], int64)
         return stack([keys, zeros_like(keys)])
 
     def split(self, count: TensorLike = 1) -> list[Generator]:
-        """Splits off `count` new generators that are independent of this and of each other."""
+        """Split off `count` new generators that are independent of this and of each other."""
         keys = self.uniform_full_int([count], int64)
         return [
             type(self)(state=state_of_key(key, self._counter(), self._alg), alg=self._kind)

@@ -50,7 +50,7 @@ def numbers(kind: str, stream: Tensor, dims: tuple, dtype: DType, algorithm: int
 
 
 def check_bounds(minval: TensorLike | None, maxval: TensorLike | None, dtype: DType) -> None:
-    """Raises ValueError unless integers have both bounds or none."""
+    """Raise ValueError unless integers have both bounds or none."""
     if (minval is None) != (maxval is None):
         raise value_error(
             "TW207",
@@ -62,7 +62,7 @@ def check_bounds(minval: TensorLike | None, maxval: TensorLike | None, dtype: DT
 def uniform_of_stream(
     stream: Tensor, dims: tuple, minval: object, maxval: object, dtype: DType, algorithm: int
 ) -> Tensor:
-    """Draws uniform numbers between bounds; integers over their whole range where both are None."""
+    """Draw uniform numbers between bounds; integers over their whole range where both are None."""
     if dtype.is_integer and minval is None and maxval is None:
         return numbers("bits", stream, dims, dtype, algorithm)
     if dtype.is_integer:
@@ -227,7 +227,7 @@ def stateless_shuffle(
 
 
 def reorder(value: Tensor, stream: Tensor) -> Tensor:
-    """Reorders the first axis of `value` by a stream; a scalar stays as it is."""
+    """Reorder the first axis of `value` by a stream; a scalar stays as it is."""
     if value.ndim == 0:
         return value
     return gather(value, prims.random_order(stream, size=value.dims[0]))
@@ -235,7 +235,7 @@ def reorder(value: Tensor, stream: Tensor) -> Tensor:
 
 @export("random.experimental.index_shuffle", "compat.v1.random.experimental.index_shuffle")
 def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
-    """Permutes `index`: its place in a random permutation of 0, 1, ..., max_index.
+    """Permute `index`: its place in a random permutation of 0, 1, ..., max_index.
 
     No permutation is made, so max_index may be huge.  Each argument is for one index, or all with
     one more axis in front.  InvalidArgumentError unless 0 <= index <= max_index.

@@ -108,7 +108,7 @@ def _quarter(x: Tensor, start: int, stop: int) -> Tensor:
 
 
 def _window(frames: Tensor, window_fn: Callable[..., Any] | None) -> Tensor:
-    """Multiplies frames by a window, by default the constant one whose squares overlap to 1."""
+    """Multiply frames by a window, by default the constant one whose squares overlap to 1."""
     if window_fn is None:
         return frames * math.sqrt(0.5)
     return frames * window_fn(frames.dims[-1], dtype=frames.dtype)

@@ -39,7 +39,7 @@ def _window(values: np.ndarray, dtype: DType) -> Tensor:
 
 
 def _make_raised_cosine(length: int, periodic: bool, dtype: DType, a: float, b: float) -> Tensor:
-    """Computes a - b cos(2πj/n); n is the length if periodic and even, else one less."""
+    """Compute a - b cos(2πj/n); n is the length if periodic and even, else one less."""
     if length == 1:
         return _window(np.ones(1), dtype)
     period = length - 1 + (1 if periodic and length % 2 == 0 else 0)

@@ -42,7 +42,7 @@ def group_indices(indices: object, dims: Sequence[Any]) -> tuple:
 
 
 def columns_of(indices: object, columns: list) -> Any:
-    """Returns some columns of a matrix of places."""
+    """Return some columns of a matrix of places."""
     return gather(indices, wrap(np.array(columns, np.int64)), axis=1, batch_dims=0)
 
 
@@ -129,7 +129,7 @@ def _reduce(
     function: str,
     combine: Primitive,
 ) -> Any:
-    """Combines the values with equal places on the axes left."""
+    """Combine the values with equal places on the axes left."""
     x = sparse(sp_input, function)
     dims = dims_of(x)
     axes = axes_argument(axis, len(dims), function)

@@ -36,7 +36,7 @@ def bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """Counts each number in a tensor: the counts stand at the places of the numbers.
+    """Count each number in a tensor: the counts stand at the places of the numbers.
 
     values: non-negative integers, dense, sparse or ragged.  axis=0 counts all, axis=-1 the rows of
     a matrix one by one.  weights: what each counts instead of 1, of the same kind as the values.
@@ -91,7 +91,7 @@ def _flat(values: object) -> Any:
 
 
 def _list_counts(values: object, axis: object) -> tuple:
-    """Lists (the number of rows counted one by one, None for all as one; each number's row; the
+    """List (the number of rows counted one by one, None for all as one; each number's row; the
     numbers).
     """
     flat = arithmetic.cast(_flat(values), dtype=int64)

@@ -53,7 +53,7 @@ export("SparseTensorSpec")(SparseTensorSpec)
 
 
 def sparse(value: object, function: str, argument: str = "sp_input") -> SparseTensor:
-    """Returns `value` if it is a SparseTensor; TypeError otherwise."""
+    """Return `value` if it is a SparseTensor; TypeError otherwise."""
     if isinstance(value, SparseTensor):
         return value.narrowed()
     if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
@@ -66,7 +66,7 @@ def sparse(value: object, function: str, argument: str = "sp_input") -> SparseTe
 
 
 def take_rows(values: object, places: object) -> Any:
-    """Returns values[places] for an array or tensor of places."""
+    """Return values[places] for an array or tensor of places."""
     places = wrap(np.asarray(places, np.int64)) if isinstance(places, np.ndarray) else places
     return indexing.gather(values, places, axis=0, batch_dims=0)
 

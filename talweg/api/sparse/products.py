@@ -43,7 +43,7 @@ def csr_sparse_matrix_to_sparse_tensor(matrix: SparseTensor, dtype: DTypeLike) -
 def sparse_matrix_sparse_mat_mul(
     a: SparseTensor, b: SparseTensor, dtype: DTypeLike
 ) -> SparseTensor:
-    """Multiplies a [..., m, k] by b [..., k, n]; zeros that arise by chance stay in the pattern."""
+    """Multiply a [..., m, k] by b [..., k, n]; zeros that arise by chance stay in the pattern."""
     as_dtype(dtype)
     product = matmul(to_dense(a), to_dense(b))
     pattern = matmul(_pattern(a), _pattern(b))

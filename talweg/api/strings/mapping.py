@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def map_strings(x: TensorLike, rule: Rule) -> Any:
-    """Applies `rule` to the elements of a tensor, or of the values of a sparse or ragged one."""
+    """Apply `rule` to the elements of a tensor, or of the values of a sparse or ragged one."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(text_map(tensor(x.flat_values), rule=rule))
     if isinstance(x, SparseTensor):

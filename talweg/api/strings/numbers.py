@@ -185,7 +185,7 @@ _KERNELS = {
 def _hash_buckets(
     x: object, function: str, op: str, bucket: Callable[..., int], count: int, key: tuple = ()
 ) -> Any:
-    """Hashes each string to a bucket."""
+    """Hash each string to a bucket."""
     count = int(count)
     if count < 1:
         raise invalid("TW207", f"{function}: num_buckets is {count}", "at least 1")

@@ -28,7 +28,7 @@ def convert(x: object, dtype: DType | None = None) -> Any:
 
 
 def as_vector(x: TensorLike) -> tuple[Any, Callable[[Any], Any]]:
-    """Returns the elements as a vector, and the function that puts each element's row in its place.
+    """Return the elements as a vector, and the function that puts each element's row in its place.
 
     A scalar's row becomes the whole result.
     """
@@ -116,7 +116,7 @@ def string_split_v1(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """Splits each string of a vector at any of the bytes of `sep` (a blank).
+    """Split each string of a vector at any of the bytes of `sep` (a blank).
 
     sep: if it is "", each byte is a part; skip_empty: whether empty parts are left out; delimiter:
     another name of sep; result_type: "SparseTensor" or "RaggedTensor", ValueError for others.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _decode(x: object, encoding: str, policy: kernels.Policy, parts: bool) -> tuple[Any, Any]:
-    """Decodes characters, or with `parts` a string of each, and where they begin; a row for each
+    """Decode characters, or with `parts` a string of each, and where they begin; a row for each
     string.
     """
     vector, place = as_vector(convert(x))

@@ -91,7 +91,7 @@ COMMON["use_gradient_accumulation"] = True  # type: ignore[assignment]
 
 
 def table_optimizer(name: str, text: str, example: str, /, **own: Any) -> Any:
-    """Makes a class of table optimizers: settings of its own, in their order, among those that all
+    """Make a class of table optimizers: settings of its own, in their order, among those that all
     have.
 
     `text` says how a table is trained; `example` is an expression and what it gives.

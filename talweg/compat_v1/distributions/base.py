@@ -86,7 +86,7 @@ class Distribution:
     reparameterization_type = property(lambda self: self._type, doc="Of samples.")
 
     def _alike(self) -> list:
-        """Returns tensors whose shapes broadcast to that of the batch."""
+        """Return tensors whose shapes broadcast to that of the batch."""
         raise NotImplementedError
 
     def _classes(self) -> Any:
@@ -128,7 +128,7 @@ class Distribution:
         return op("concat", [number(part, int32) for part in parts], 0)
 
     def _spread(self, x: TensorLike) -> Any:
-        """Broadcasts x to the shape of the batch, or more of it."""
+        """Broadcast x to the shape of the batch, or more of it."""
         return x + op("zeros", self._sizes(), x.dtype)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
@@ -173,7 +173,7 @@ class Distribution:
         return op("exp", self.log_prob(value))
 
     def cdf(self, value: TensorLike, name: str = "cdf") -> Any:
-        """Computes the probability of values up to `value`."""
+        """Compute the probability of values up to `value`."""
         return self._cdf(number(value, self._dtype))
 
     def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Any:
@@ -181,7 +181,7 @@ class Distribution:
         return op("math.log", self.cdf(value))
 
     def survival_function(self, value: TensorLike, name: str = "survival_function") -> Any:
-        """Computes the probability of values above `value`."""
+        """Compute the probability of values above `value`."""
         return 1.0 - self.cdf(value)
 
     def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Any:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _pair(logits: Any, probs: Any) -> tuple:
-    """Computes (the logarithms, the probabilities); ValueError unless one of them is given."""
+    """Compute (the logarithms, the probabilities); ValueError unless one of them is given."""
     if (logits is None) == (probs is None):
         raise value_error("TW104", "Must pass probs or logits, but not both.")
     if logits is not None:

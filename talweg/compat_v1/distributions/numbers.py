@@ -149,7 +149,7 @@ class Uniform(_OfTwo):
     high = property(lambda self: self._b, doc="The upper bound.")
 
     def range(self, name: str = "range") -> Any:
-        """Returns high - low."""
+        """Return high - low."""
         return self._b - self._a
 
     def _sample(self, shape: ShapeLike, seed: Any) -> Any:

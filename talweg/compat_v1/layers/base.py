@@ -33,7 +33,7 @@ OPTIONS = frozenset(("activity_regularizer", "_scope", "_reuse", "dynamic", "inp
 
 
 def snake_case(name: str) -> str:
-    """Converts ``MaxPooling2D`` to ``max_pooling2d``."""
+    """Convert ``MaxPooling2D`` to ``max_pooling2d``."""
     name = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().lstrip("_")
 
@@ -144,7 +144,7 @@ class Layer:
         return graph.get_collection(REGULARIZATION_LOSSES, f"{self._scope.name}/")
 
     def count_params(self) -> int:
-        """Counts the numbers in its variables; ValueError before the first call."""
+        """Count the numbers in its variables; ValueError before the first call."""
         if not self.built:
             raise value_error("TW401", f"layer '{self.name}' is not built yet")
         return sum(weight.shape.num_elements() for weight in self.weights)
@@ -174,7 +174,7 @@ class Layer:
         partitioner: object = None,
         **kwargs: object,
     ) -> Any:
-        """Makes a variable of the layer, shared by name if its scope says so."""
+        """Make a variable of the layer, shared by name if its scope says so."""
         if kwargs.keys() - {"experimental_autocast"}:
             raise type_error("TW104", f"Unknown keyword argument: {next(iter(kwargs))}")
         trained = self.trainable if trainable is None else trainable and self.trainable
@@ -196,7 +196,7 @@ class Layer:
     add_variable = add_weight
 
     def add_update(self, updates: object, inputs: TensorLike | None = None) -> None:
-        """Adds operations to run beside training, also to the collection UPDATE_OPS."""
+        """Add operations to run beside training, also to the collection UPDATE_OPS."""
         graph = self.graph
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
             if graph is not None:
@@ -229,7 +229,7 @@ class Layer:
         return outputs
 
     def apply(self, inputs: TensorLike, *args: object, **kwargs: object) -> Any:
-        """Calls the layer, as `__call__`."""
+        """Call the layer, as `__call__`."""
         return self(inputs, *args, **kwargs)
 
     @contextlib.contextmanager
@@ -259,7 +259,7 @@ def _as_tensor(value: Tensor) -> Any:
 
 
 def channel_axis(data_format: str, rank: int) -> int:
-    """Returns the axis of the channels; ValueError for another data format."""
+    """Return the axis of the channels; ValueError for another data format."""
     if data_format not in ("channels_first", "channels_last"):
         raise value_error(
             "TW207", f"data_format={data_format!r}", '"channels_first" or "channels_last"'
@@ -268,7 +268,7 @@ def channel_axis(data_format: str, rank: int) -> int:
 
 
 def numbers(value: Any, count: int, name: str) -> tuple:
-    """Converts one integer or as many to `count` positive integers; ValueError for anything
+    """Convert one integer or as many to `count` positive integers; ValueError for anything
     else.
     """
     given = (value,) * count if isinstance(value, int) else tuple(value)
@@ -280,7 +280,7 @@ def numbers(value: Any, count: int, name: str) -> tuple:
 
 
 def require_size(shape: TensorShape, axis: int, layer: str) -> int:
-    """Returns one size of the inputs; ValueError if it is unknown."""
+    """Return one size of the inputs; ValueError if it is unknown."""
     size = None if shape.rank is None else shape.as_list()[axis]
     if size is None:
         raise value_error(
@@ -292,7 +292,7 @@ def require_size(shape: TensorShape, axis: int, layer: str) -> int:
 
 
 def check_rank(shape: TensorShape, rank: int, layer: str, least: bool = False) -> None:
-    """Raises ValueError unless the inputs have this rank, or at least this rank."""
+    """Raise ValueError unless the inputs have this rank, or at least this rank."""
     if shape.rank is None or shape.rank < rank or (shape.rank != rank and not least):
         wanted = f"min_ndim={rank}" if least else f"expected ndim={rank}"
         raise value_error(
@@ -303,7 +303,7 @@ def check_rank(shape: TensorShape, rank: int, layer: str, least: bool = False) -
 
 
 def with_bias(outputs: Any, bias: Any, axis: int) -> Any:
-    """Adds a bias to `outputs` along an axis."""
+    """Add a bias to `outputs` along an axis."""
     rank = outputs.shape.rank
     if axis in (-1, rank - 1):
         return add(outputs, bias)

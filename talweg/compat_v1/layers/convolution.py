@@ -40,7 +40,7 @@ def to_first(x: Any) -> Any:
 
 
 def padding_name(padding: str) -> str:
-    """Converts the name of a padding to "VALID" or "SAME"; ValueError for another name."""
+    """Convert the name of a padding to "VALID" or "SAME"; ValueError for another name."""
     if not isinstance(padding, str) or padding.upper() not in ("VALID", "SAME"):
         raise value_error("TW207", f"The `padding` argument is {padding!r}", '"valid" or "same"')
     return padding.upper()
@@ -87,7 +87,7 @@ class Convolution(Layer):
         self.bias: Any = None
 
     def channels(self, input_shape: Any) -> int:
-        """Returns the number of channels of the inputs; ValueError if that or the rank does not
+        """Return the number of channels of the inputs; ValueError if that or the rank does not
         fit.
         """
         check_rank(input_shape, self.rank + 2, self.name)
@@ -297,7 +297,7 @@ class Separable(Convolution):
         self.built = True
 
     def convolve(self, inputs: object) -> Any:
-        """Convolves depthwise, then pointwise; sequences are images of one row."""
+        """Convolve depthwise, then pointwise; sequences are images of one row."""
         depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
         strides, dilation = self.strides, self.dilation_rate
         if self.rank == 1:

@@ -200,7 +200,7 @@ def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "cha
 
 
 def if_training(training: object, active: Callable[[], Any], passive: Callable[[], Any]) -> Any:
-    """Calls `active()` while training, else `passive()`; `training` is a bool or a boolean
+    """Call `active()` while training, else `passive()`; `training` is a bool or a boolean
     tensor.
     """
     known = static_truth(training)

@@ -135,7 +135,7 @@ class BatchNormalization(Layer):
         return self.fused is not False
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """Computes the outputs."""
+        """Compute the outputs."""
         rank = inputs.shape.rank
         known = static_truth(training)
         mean, variance = self.moving_mean.value(), self.moving_variance.value()
@@ -161,7 +161,7 @@ class BatchNormalization(Layer):
         return cast(normalized, inputs.dtype)
 
     def _correct_variance(self, inputs: TensorLike, variance: Tensor, over: list) -> Any:
-        """Corrects the variance for the moving one: n / (n - 1) times the variance, for images."""
+        """Correct the variance for the moving one: n / (n - 1) times the variance, for images."""
         if inputs.shape.rank != 4 or self.axes not in ((1,), (3,)):
             return variance
         if not self._unbiased:

@@ -48,7 +48,7 @@ class MetricState:
         self.changes.append(look_up("cast")(change, dtype))
 
     def give(self, compute: Callable[..., Any], updated: Any = None) -> tuple:
-        """Returns (the value, the update, which gives the value after it or `updated`)."""
+        """Return (the value, the update, which gives the value after it or `updated`)."""
         value = compute(*[v.read_value() for v in self.variables])
         pairs = zip(self.variables, self.changes)
         grown = [updated_value(v.assign_add(change)) for v, change in pairs]
@@ -61,7 +61,7 @@ class MetricState:
 
 
 def apply_weights(x: Any, weights: list[Any] | None, dtype: DTypeLike = float32) -> tuple:
-    """Multiplies: (x times its weights, the weights of all elements); ValueError if they do not
+    """Multiply: (x times its weights, the weights of all elements); ValueError if they do not
     fit.
     """
     x = look_up("cast")(x, dtype)
@@ -85,7 +85,7 @@ def total(x: object) -> Any:
 
 
 def ratio(x: object, y: object) -> Any:
-    """Computes x / y, 0 where y is 0."""
+    """Compute x / y, 0 where y is 0."""
     return look_up("math.divide_no_nan")(x, y)
 
 
@@ -95,7 +95,7 @@ def flags(x: object) -> Any:
 
 
 def match_ranks(labels: object, predictions: object) -> tuple:
-    """Squeezes labels and predictions to one rank; ValueError for shapes that do not fit."""
+    """Squeeze labels and predictions to one rank; ValueError for shapes that do not fit."""
     convert = look_up("convert_to_tensor")
     labels, predictions = convert(labels), convert(predictions)
     a, b = labels.shape.rank, predictions.shape.rank

@@ -20,7 +20,7 @@ _POOLS = ("MaxPool", "AvgPool")
 
 
 def float_operations(op: Any) -> int:
-    """Counts the float operations of one operation; 0 where sizes are unknown, or its type not
+    """Count the float operations of one operation; 0 where sizes are unknown, or its type not
     counted.
     """
     if not op.outputs:
@@ -47,7 +47,7 @@ def float_operations(op: Any) -> int:
 
 
 def _of_gradients(kind: str, count: int, sizes: list[int], shapes: list) -> int:
-    """Counts the float operations of gradients and reductions."""
+    """Count the float operations of gradients and reductions."""
     if kind in ("Sum", "ArgMax", "ArgMin", "BiasAddGrad"):
         return sizes[0] - count
     if kind == "Mean":

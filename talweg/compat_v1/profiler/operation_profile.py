@@ -119,7 +119,7 @@ class _Costs:
 
 
 def _costs_of(graph: Any, run_meta: Any, op_log: Any) -> list[_Costs]:
-    """Lists the operations and the variables of a graph, with their costs."""
+    """List the operations and the variables of a graph, with their costs."""
     times = _times(run_meta)
     trainable = {v.name.partition(":")[0] for v in graph.get_collection("trainable_variables")}
     variables = {v.name.partition(":")[0]: v for v in graph.get_collection("variables")}
@@ -149,7 +149,7 @@ def _costs_of(graph: Any, run_meta: Any, op_log: Any) -> list[_Costs]:
 
 
 def _times(run_meta: Any) -> dict[str, int]:
-    """Sums the microseconds of operations, of a `RunMetadata`."""
+    """Sum the microseconds of operations, of a `RunMetadata`."""
     times: dict[str, int] = {}
     for device in run_meta.step_stats.dev_stats if run_meta is not None else ():
         for node in device.node_stats:
@@ -193,7 +193,7 @@ class _Shown:
 
 
 def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto:
-    """Builds the tree of scopes."""
+    """Build the tree of scopes."""
     shown = _Shown(options)
     tree: dict[str, Any] = {}
     own = {each.name: each for each in costs}
@@ -205,7 +205,7 @@ def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto
             branch = branch.setdefault("/".join(parts[: depth + 1]), {})
 
     def walk(name: str, below: dict, depth: int) -> tuple[list[GraphNodeProto], Counter]:
-        """Builds the tree of shown nodes below a scope, and adds up the costs of hidden ones."""
+        """Build the tree of shown nodes below a scope, and add up the costs of hidden ones."""
         hidden: Counter = Counter()
         children: list[GraphNodeProto] = []
         trimmed = _matches(options["trim_name_regexes"], [name])
@@ -234,7 +234,7 @@ def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto
 
 
 def _by_type(costs: list[_Costs], options: Mapping[str, Any]) -> MultiGraphNodeProto:
-    """Builds a chain of the types of operations, the most costly first."""
+    """Build a chain of the types of operations, the most costly first."""
     shown = _Shown(options)
     groups: dict[str, MultiGraphNodeProto] = {}
     for each in costs:
@@ -345,7 +345,7 @@ def profile(
 
 @export("compat.v1.profiler.advise")
 def advise(graph: Any = None, run_meta: Any = None, options: Mapping | int = 0) -> AdviceProto:
-    """Reports the types of operations that take most of a run's time.
+    """Report the types of operations that take most of a run's time.
 
     options: the names of checks, of which "ExpensiveOperationChecker" has something to say.
     """
@@ -412,22 +412,22 @@ class Profiler:
         return profile(self._graph, run_meta, self._op_log, cmd, options)
 
     def profile_operations(self, options: Mapping[str, Any]) -> MultiGraphNodeProto:
-        """Profiles by types of operations."""
+        """Profile by types of operations."""
         return self._profile(options, "op")
 
     def profile_name_scope(self, options: Mapping[str, Any]) -> GraphNodeProto:
-        """Profiles by scopes."""
+        """Profile by scopes."""
         return self._profile(options, "scope")
 
     def profile_graph(self, options: Mapping[str, Any]) -> GraphNodeProto:
-        """Profiles by operations."""
+        """Profile by operations."""
         return self._profile(options, "graph")
 
     def profile_python(self, options: Mapping[str, Any]) -> Any:
-        """Raises UnimplementedError: there is no profile by lines of the program."""
+        """Raise UnimplementedError: there is no profile by lines of the program."""
         return self._profile(options, "code")
 
     def advise(self, options: Mapping[str, Any]) -> AdviceProto:
-        """Reports the types of operations that take most of the last run's time."""
+        """Report the types of operations that take most of the last run's time."""
         last = max(self._steps, default=None)
         return advise(self._graph, self._steps[last] if last is not None else None, options)

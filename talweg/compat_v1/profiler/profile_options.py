@@ -83,7 +83,7 @@ class ProfileOptionBuilder:
         return self
 
     def with_max_depth(self, max_depth: int) -> ProfileOptionBuilder:
-        """Limits the depth of the tree."""
+        """Limit the depth of the tree."""
         return self._with(max_depth=max_depth)
 
     def with_min_memory(
@@ -93,7 +93,7 @@ class ProfileOptionBuilder:
         min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> ProfileOptionBuilder:
-        """Shows nodes that take at least so many bytes."""
+        """Show nodes that take at least so many bytes."""
         return self._with(
             min_bytes=min_bytes,
             min_peak_bytes=min_peak_bytes,
@@ -104,7 +104,7 @@ class ProfileOptionBuilder:
     def with_min_execution_time(
         self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
     ) -> ProfileOptionBuilder:
-        """Shows nodes that take at least so much time."""
+        """Show nodes that take at least so much time."""
         return self._with(
             min_micros=min_micros,
             min_accelerator_micros=min_accelerator_micros,
@@ -112,7 +112,7 @@ class ProfileOptionBuilder:
         )
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Shows nodes with at least so many parameters."""
+        """Show nodes with at least so many parameters."""
         return self._with(min_params=min_params)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
@@ -120,7 +120,7 @@ class ProfileOptionBuilder:
         return self._with(min_occurrence=min_occurrence)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Shows nodes with at least so many float operations."""
+        """Show nodes with at least so many float operations."""
         return self._with(min_float_ops=min_float_ops)
 
     def with_accounted_types(self, account_type_regexes: Sequence[str]) -> ProfileOptionBuilder:
@@ -144,7 +144,7 @@ class ProfileOptionBuilder:
         return self._with(**{key: list(value) for key, value in given.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
-        """Makes totals those of the shown nodes only."""
+        """Make totals those of the shown nodes only."""
         return self._with(account_displayed_op_only=is_true)
 
     def with_empty_output(self) -> ProfileOptionBuilder:
@@ -172,9 +172,9 @@ class ProfileOptionBuilder:
         return self._with(order_by=attribute)
 
     def select(self, attributes: Sequence[str]) -> ProfileOptionBuilder:
-        """Selects the columns to print: "float_ops", "params", "micros"."""
+        """Select the columns to print: "float_ops", "params", "micros"."""
         return self._with(select=list(attributes))
 
     def with_step(self, step: int) -> ProfileOptionBuilder:
-        """Selects the run whose times are shown; -1 is the last."""
+        """Select the run whose times are shown; -1 is the last."""
         return self._with(step=step)

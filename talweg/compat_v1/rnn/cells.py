@@ -43,7 +43,7 @@ def activation_of(activation: Any, default: Callable[[Any], Any] = tanh) -> Call
 
 
 def check_cell(name: str, cell: object) -> None:
-    """Raises TypeError unless `cell` is like an RNNCell."""
+    """Raise TypeError unless `cell` is like an RNNCell."""
     wanted = ("output_size", "state_size", "zero_state", "__call__")
     missing = [attribute for attribute in wanted if not hasattr(type(cell), attribute)]
     if missing:
@@ -54,7 +54,7 @@ def check_cell(name: str, cell: object) -> None:
 
 
 def zeros_of_size(size: LSTMStateTuple | int, batch_size: Size, dtype: object) -> Any:
-    """Makes zeros [batch_size, *size] for each size of a nest; dtype: one, or a nest of them.
+    """Make zeros [batch_size, *size] for each size of a nest; dtype: one, or a nest of them.
 
     In a graph each is a node of its own: programs feed the last state of a batch in its place.
     """
@@ -146,7 +146,7 @@ class RNNCell(Layer):
         batch_size: TensorLike | None = None,
         dtype: DTypeLike | None = None,
     ) -> Any:
-        """Makes the `zero_state` for the batch size and dtype of inputs; ValueError without
+        """Make the `zero_state` for the batch size and dtype of inputs; ValueError without
         either.
         """
         if inputs is not None:
@@ -225,7 +225,7 @@ class BasicRNNCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: TensorLike) -> tuple:  # type: ignore[override]
-        """Computes output and state."""
+        """Compute output and state."""
         output = self._activation(matmul(concat([inputs, state], 1), self._kernel) + self._bias)
         return output, output
 
@@ -288,7 +288,7 @@ class GRUCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: TensorLike) -> tuple:  # type: ignore[override]
-        """Computes output and state."""
+        """Compute output and state."""
         kernel, bias = self._gates
         gates = sigmoid(matmul(concat([inputs, state], 1), kernel) + bias)
         reset, update = split(gates, 2, 1)
@@ -345,7 +345,7 @@ class BasicLSTMCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """Computes output and state."""
+        """Compute output and state."""
         c, h = state if self._state_is_tuple else split(state, 2, 1)
         sums = matmul(concat([inputs, h], 1), self._kernel) + self._bias
         i, j, f, o = split(sums, 4, 1)
@@ -424,7 +424,7 @@ class LSTMCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """Computes output and state."""
+        """Compute output and state."""
         c, h = state if self._state_is_tuple else split(state, [self._num_units, -1], 1)
         sums = matmul(concat([inputs, h], 1), self._kernel) + self._bias
         i, j, f, o = split(sums, 4, 1)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def swap_time_and_batch(x: Any) -> Any:
-    """Transposes [a, b, ...] to [b, a, ...]."""
+    """Transpose [a, b, ...] to [b, a, ...]."""
     return transpose(x, [1, 0, *range(2, x.shape.rank)])
 
 
@@ -87,7 +87,7 @@ def _run_loop(
     steps: Size,
     batch_size: Size,
 ) -> tuple[Any, Any]:
-    """Runs the loop over time-major inputs."""
+    """Run the loop over time-major inputs."""
     leaves = structure.flatten(inputs)
     number = convert_to_tensor(steps) if type(steps) is int else shape_tensor(leaves[0])[0]
     tables = [TensorArray(x.dtype, size=number).unstack(x) for x in leaves]
@@ -249,7 +249,7 @@ def raw_rnn(
 
 
 def _emit_structure(cell: Any, emitted: object, state: object, batch_size: int) -> tuple[Any, Any]:
-    """Returns the structure of a cell's output, and zeros of it for a whole batch."""
+    """Return the structure of a cell's output, and zeros of it for a whole batch."""
     if emitted is None:
         dtype = structure.flatten(state)[0].dtype
         size = cell.output_size

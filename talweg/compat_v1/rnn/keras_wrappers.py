@@ -32,7 +32,7 @@ class CellOutsideScopes(Wrapper):
         return self._cell
 
     def call(self, inputs: Any, state: Any, **more: object) -> Any:  # type: ignore[override]
-        """Computes output and state."""
+        """Compute output and state."""
         return self.around(inputs, state, None)
 
     def _inner(self, inputs: TensorLike, state: Any, scope: Any) -> Any:

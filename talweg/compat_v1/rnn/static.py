@@ -43,7 +43,7 @@ def first_state(cell: Any, initial_state: object, batch_size: object, dtype: obj
 
 
 def lengths_of(sequence_length: TensorLike | None, batch_size: Size) -> Any:
-    """Converts the lengths of sequences to an int32 vector [batch]; ValueError for another rank."""
+    """Convert the lengths of sequences to an int32 vector [batch]; ValueError for another rank."""
     if sequence_length is None:
         return None
     lengths = cast(convert_to_tensor(sequence_length), int32)
@@ -75,7 +75,7 @@ def run_step(
     lengths: Tensor | None,
     batch_size: Size,
 ) -> tuple:
-    """Runs one step; where a sequence is over the output is zero and the state stays."""
+    """Run one step; where a sequence is over the output is zero and the state stays."""
     output, following = cell(inputs, state)
     if lengths is None:
         return output, following

@@ -82,13 +82,13 @@ class MultiRNNCell(RNNCell):
         return [w for cell in self._cells for w in cell.non_trainable_weights]
 
     def zero_state(self, batch_size: object, dtype: object) -> Any:
-        """Makes states of zeros."""
+        """Make states of zeros."""
         if self._state_is_tuple:
             return tuple([cell.zero_state(batch_size, dtype) for cell in self._cells])
         return super().zero_state(batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """Computes output and states."""
+        """Compute output and states."""
         found, start = [], 0
         for number, cell in enumerate(self._cells):
             with variable_scope(f"cell_{number}"):
@@ -139,7 +139,7 @@ class Wrapper(RNNCell):
         return self._cell.non_trainable_weights
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """Makes the zero state of the cell inside."""
+        """Make the zero state of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
     def __call__(self, inputs: TensorLike, state: TensorLike, scope: str | None = None) -> Any:
@@ -147,7 +147,7 @@ class Wrapper(RNNCell):
         return self.around(inputs, state, scope)
 
     def around(self, inputs: Any, state: Any, scope: object) -> Any:
-        """Calls the cell inside; subclasses add steps before and after."""
+        """Call the cell inside; subclasses add steps before and after."""
         return self._inner(inputs, state, scope)
 
     def _inner(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
@@ -155,7 +155,7 @@ class Wrapper(RNNCell):
 
 
 def _not_memory(state: object) -> Any:
-    """Flags the parts of a state that dropout may touch: all but the memory of an LSTM."""
+    """Flag the parts of a state that dropout may touch: all but the memory of an LSTM."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(False, True)
     if structure.is_nested(state):
@@ -211,7 +211,7 @@ class DropoutWrapper(Wrapper):
             self._draw(input_size, dtype)
 
     def _draw(self, input_size: object, dtype: DType) -> None:
-        """Draws the choices for all steps."""
+        """Draw the choices for all steps."""
         sizes = {"state": self.state_size, "output": self.output_size}
         if self._drops("input"):
             if input_size is None:
@@ -261,7 +261,7 @@ class DropoutWrapper(Wrapper):
         return structure.pack(values, found)
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Computes output and state."""
+        """Compute output and state."""
         if self._drops("input"):
             inputs = self._drop(inputs, "input")
         output, following = super().around(inputs, state, scope)
@@ -286,7 +286,7 @@ class ResidualWrapper(Wrapper):
         self._residual = residual_fn
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Computes output and state; ValueError if inputs and outputs differ in shape."""
+        """Compute output and state; ValueError if inputs and outputs differ in shape."""
         outputs, following = super().around(inputs, state, scope)
         if self._residual is not None:
             return self._residual(inputs, outputs), following
@@ -316,6 +316,6 @@ class DeviceWrapper(Wrapper):
         self._device = device
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Computes output and state."""
+        """Compute output and state."""
         with on_device(self._device):
             return super().around(inputs, state, scope)

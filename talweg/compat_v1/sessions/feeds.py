@@ -29,7 +29,7 @@ _OBJECT = np.dtype(object)
 
 
 def feeds(graph: Graph, feed_dict: object) -> tuple[tuple, list]:
-    """Converts `feed_dict` to the nodes fed, and their values as arrays.
+    """Convert `feed_dict` to the nodes fed, and their values as arrays.
 
     TypeError for keys and values that cannot be fed, ValueError for values that do not fit.
     """
@@ -56,7 +56,7 @@ def feeds(graph: Graph, feed_dict: object) -> tuple[tuple, list]:
 
 
 def check_alone(symbol: Symbol) -> None:
-    """Raises ValueError if a tensor to be fed stands for several operations of the program.
+    """Raise ValueError if a tensor to be fed stands for several operations of the program.
 
     Equal operations are one node, and nobody knows any more who uses which of them.
     """
@@ -77,7 +77,7 @@ def check_alone(symbol: Symbol) -> None:
 
 
 def expand_feeds(graph: Graph, key: object, value: Any) -> list:
-    """Expands a key of `feed_dict` to the tensors it stands for, with their values."""
+    """Expand a key of `feed_dict` to the tensors it stands for, with their values."""
     if type(key) is Symbol and key.node.table is graph.table:
         if len(graph._unfeedable) and not graph.is_feedable(key):
             raise value_error("TW504", f"Tensor {key!r} may not be fed.")

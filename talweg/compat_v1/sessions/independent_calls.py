@@ -93,7 +93,7 @@ class Claim:
         self._is_over = False
 
     def around(self, call: NumpyCall | TapedCall | EffectCall) -> Any:
-        """Wraps `call`; the run will have its results, too."""
+        """Wrap `call`; the run will have its results, too."""
         return partial(self._run, call)
 
     def _run(self, call: Any, *operands: object) -> Any:
@@ -141,7 +141,7 @@ class IndependentCalls:
         locking.runs.beside = self._before
 
     def around(self, call: Any) -> Any:
-        """Wraps `call` to take its result from the thread that has called it already."""
+        """Wrap `call` to take its result from the thread that has called it already."""
         return partial(self._run, call) if call in self._plan.calls else call
 
     def _run(self, call: Callable[..., Any], *operands: object) -> Any:
@@ -168,7 +168,7 @@ class IndependentCalls:
         return call(*operands)
 
     def start_others(self) -> None:
-        """Starts threads for the calls that the run has not come to and that can run by
+        """Start threads for the calls that the run has not come to and that can run by
         themselves.
         """
         with self._lock:

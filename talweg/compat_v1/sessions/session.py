@@ -163,7 +163,7 @@ class Session:
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: object = None) -> None:
-        """Does nothing: no values outlive their session."""
+        """Do nothing: no values outlive their session."""
 
     def list_devices(self) -> list:
         """The devices there are: one CPU."""
@@ -174,7 +174,7 @@ class Session:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Computes the values of `fetches`: a tensor, operation, variable, name, or a nest of
+        """Compute the values of `fetches`: a tensor, operation, variable, name, or a nest of
         these.
 
         `feed_dict` maps tensors to values that stand in for them.  Operations give None.
@@ -206,7 +206,7 @@ class Session:
     def _values(
         self, nodes: tuple, fed: tuple, arrays: list, watch: Watch | None, metadata: object
     ) -> list:
-        """Computes the values of nodes, as the user gets them."""
+        """Compute the values of nodes, as the user gets them."""
         if nodes:
             plan = self._plan(nodes, fed)
             values = [result_of(value) for value in self._execute(plan, fed, arrays, watch)]
@@ -226,7 +226,7 @@ class Session:
         return values
 
     def report(self, fetches: object, feeds: Any = ()) -> list[str]:
-        """Reports the steps that run otherwise than they were written: shared work, factored
+        """Report the steps that run otherwise than they were written: shared work, factored
         products.
 
         `feeds` are the tensors that would be fed.
@@ -303,7 +303,7 @@ class Session:
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """Makes a function of the values of `feed_list` that gives the values of `fetches`."""
+        """Make a function of the values of `feed_list` that gives the values of `fetches`."""
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise type_error("TW503", "Argument `feed_list` must be a list or tuple.")
         keys = [self._graph.as_graph_element(key, allow_operation=False) for key in feed_list or ()]
@@ -332,7 +332,7 @@ class Session:
 
 
 def _watch(options: object) -> Watch | None:
-    """Makes the watch that times a run, if statistics are asked for."""
+    """Make the watch that times a run, if statistics are asked for."""
     return Watch() if getattr(options, "trace_level", 0) else None
 
 
@@ -374,7 +374,7 @@ class InteractiveSession(Session):
 @implement_hook("evaluate_in_session")
 @runs_graphs
 def evaluate_in_session(value: TensorLike, feed_dict: object, session: Session) -> Any:
-    """Evaluates `value` in `session` or the default session; ValueError if there is none."""
+    """Evaluate `value` in `session` or the default session; ValueError if there is none."""
     session = session or get_default_session()
     if session is None:
         raise value_error(

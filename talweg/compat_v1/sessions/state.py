@@ -34,7 +34,7 @@ class SessionVariables(Variables):
         self._values: dict[Any, SessionValue] = {}
 
     def owner(self, handle: Handle) -> Any:
-        """Returns the value whose lock is held while a variable is changed."""
+        """Return the value whose lock is held while a variable is changed."""
         found = self._values.get(handle)
         return self._values.setdefault(handle, SessionValue()) if found is None else found
 

@@ -147,7 +147,7 @@ class FileWriter:
     def add_run_metadata(
         self, run_metadata: RunMetadata, tag: str, global_step: TensorLike | None = None
     ) -> None:
-        """Writes the metadata of a run, under a tag of its own; ValueError if that was used."""
+        """Write the metadata of a run, under a tag of its own; ValueError if that was used."""
         if tag in self._runs:
             raise value_error(
                 "TW207", f"The provided tag was already used for this event type: {tag!r}"
@@ -163,11 +163,11 @@ class FileWriter:
         self._add(global_step, tagged_run_metadata=run)
 
     def flush(self) -> None:
-        """Flushes the events to the file."""
+        """Flush the events to the file."""
         self._file.flush()
 
     def close(self) -> None:
-        """Flushes the events and closes the file; a second time does nothing."""
+        """Flush the events and close the file; a second time does nothing."""
         self._file.close()
 
     def reopen(self) -> None:

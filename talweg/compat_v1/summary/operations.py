@@ -23,7 +23,7 @@ from talweg.trace.opaque_calls import Hole, OpaqueCall
 
 
 def scalar_message(array: np.ndarray, tag: str) -> Any:
-    """Makes the summary of one number."""
+    """Make the summary of one number."""
     if array.shape:
         raise invalid(
             "TW203",
@@ -46,7 +46,7 @@ def _limits() -> np.ndarray:
 
 
 def histogram_message(array: np.ndarray, tag: str) -> Any:
-    """Makes the summary of a histogram: the count of values in each bucket, and a few sums."""
+    """Make the summary of a histogram: the count of values in each bucket, and a few sums."""
     values = array.astype(np.float64).ravel()
     for wrong, text in (np.isnan, "Nan in summary histogram"), (np.isinf, "Infinity in Histogram"):
         if wrong(values).any():
@@ -95,7 +95,7 @@ def audio_message(array: np.ndarray, rate: np.ndarray, tag: str, most: int) -> A
 
 
 def tensor_message_of(array: np.ndarray, tag: str, metadata: bytes) -> Any:
-    """Makes the summary of a tensor, whose metadata name the plugin that shows it."""
+    """Make the summary of a tensor, whose metadata name the plugin that shows it."""
     summary = messages().Summary()
     value = summary.value.add(tag=tag, tensor=tensor_message(array))
     value.metadata.ParseFromString(metadata)
@@ -136,7 +136,7 @@ class SummaryCall(OpaqueCall):
 
 
 def operation(make: Callable[..., Any], details: tuple, tensors: list, name: str) -> Any:
-    """Calls `serialize_message` now, or in a graph as an operation of this name."""
+    """Call `serialize_message` now, or in a graph as an operation of this name."""
     messages()
     graph = dispatch.context.base
     if graph is None:

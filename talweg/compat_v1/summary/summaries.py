@@ -73,7 +73,7 @@ def _clean(name: int | str) -> str:
 
 
 def _collect(result: object, collections: object) -> Any:
-    """Adds `result` to these collections of the graph, by default to the summaries."""
+    """Add `result` to these collections of the graph, by default to the summaries."""
     graph = session_graph()
     if graph is not None and dispatch.context.base is graph:
         names = [GraphKeys.SUMMARIES] if collections is None else collections

@@ -61,7 +61,7 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Iterable | None = None) -> Any:
-        """Makes an operation that brings the averages of `var_list` up to date, done now in eager
+        """Make an operation that brings the averages of `var_list` up to date, done now in eager
         mode.
 
         var_list: variables, or tensors of a graph; all trainable variables by default.  TypeError
@@ -87,7 +87,7 @@ class ExponentialMovingAverage:
         return minimum(decay, (1 + count) / (10 + count))
 
     def _average_of(self, value: TensorLike) -> Any:
-        """Finds or makes the variable with the average of a variable or tensor."""
+        """Find or make the variable with the average of a variable or tensor."""
         entry = self._averages.get(id(value))
         if entry is not None:
             return entry[1]
@@ -140,7 +140,7 @@ class ExponentialMovingAverage:
         return name if graph is None else graph.unique_name(name, mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Iterable | None = None) -> dict[str, Any]:
-        """Makes a `var_list` for `tf.train.Saver` that gives variables the values of their
+        """Make a `var_list` for `tf.train.Saver` that gives variables the values of their
         averages.
 
         moving_avg_variables: which; all that are trained or averaged by default.  The other

@@ -82,7 +82,7 @@ def _unquote(text: str) -> str:
 
 
 def parse_state(text: str) -> CheckpointState:
-    """Parses the text of a CheckpointState; DataLossError for anything else."""
+    """Parse the text of a CheckpointState; DataLossError for anything else."""
     state = CheckpointState()
     for line in text.splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
@@ -127,7 +127,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Any = None,
     last_preserved_timestamp: float | None = None,
 ) -> CheckpointState:
-    """Makes the content of the file `checkpoint` of `save_dir`.
+    """Make the content of the file `checkpoint` of `save_dir`.
 
     Paths are made relative to `save_dir` where that is relative itself.  ValueError if there are
     not as many timestamps as paths.
@@ -202,7 +202,7 @@ def write_state(path: str, state: CheckpointState) -> None:
 def get_checkpoint_state(
     checkpoint_dir: Any, latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """Reads the file `checkpoint` of a folder, with whole paths; None if there is none.
+    """Read the file `checkpoint` of a folder, with whole paths; None if there is none.
 
     >>> import talweg as tf
     >>> tf.train.get_checkpoint_state("a folder that is not there") is None
@@ -254,7 +254,7 @@ def checkpoint_exists(checkpoint_prefix: Any) -> bool:
 
 @export("compat.v1.train.get_checkpoint_mtimes")
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
-    """Returns the times at which checkpoints were written, in seconds; absent ones are left out.
+    """Return the times at which checkpoints were written, in seconds; absent ones are left out.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.train.get_checkpoint_mtimes(["a path that is not there"])
@@ -417,7 +417,7 @@ def checkpoints_iterator(
 
 
 def value_for(bundle: Bundle, key: str, dtype: DType, shape: TensorShape, name: str) -> np.ndarray:
-    """Reads the tensor `key` as a value for a variable of this dtype and shape.
+    """Read the tensor `key` as a value for a variable of this dtype and shape.
 
     NotFoundError if there is none, InvalidArgumentError if it does not fit.
     """

@@ -94,7 +94,7 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Waits for the threads, then raises the exception that one passed to `request_stop`.
+        """Wait for the threads, then raise the exception that one passed to `request_stop`.
 
         RuntimeError if threads are still alive `stop_grace_period_secs` after a stop was asked for.
         """
@@ -120,7 +120,7 @@ class Coordinator:
         return self._joined
 
     def raise_requested_exception(self) -> None:
-        """Raises the exception passed to `request_stop`, if there is one."""
+        """Raise the exception passed to `request_stop`, if there is one."""
         error = self._error
         if error is not None:
             raise error
@@ -170,7 +170,7 @@ class LooperThread(threading.Thread):
         return thread
 
     def run(self) -> None:
-        """Runs the thread's loop until the coordinator stops it."""
+        """Run the thread's loop until the coordinator stops it."""
         with self._coordinator.stop_on_exception():
             self.start_loop()
             due = time.monotonic()
@@ -189,7 +189,7 @@ class LooperThread(threading.Thread):
         """Called once after the last round."""
 
     def run_loop(self) -> None:
-        """Runs one round."""
+        """Run one round."""
         target, args, kwargs = self._call
         if target is not None:
             target(*args, **kwargs)

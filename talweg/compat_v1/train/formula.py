@@ -40,7 +40,7 @@ class FormulaOptimizer(Optimizer):
         return value if value.dtype is dtype else arithmetic.cast(value, dtype=dtype)
 
     def _change(self, g: object, x: object, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Computes the step to subtract from `x`, and the new values of the slots that change."""
+        """Compute the step to subtract from `x`, and the new values of the slots that change."""
         raise NotImplementedError(f"{type(self).__name__} implements no _change")
 
     def _own(self, var: object) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class FtrlOptimizer(FormulaOptimizer):
             self._zeros_slot(variable, "linear", self._linear_name or self._name)
 
     def _raise_to_power(self, n: Tensor) -> Any:
-        """Raises n to the power of -learning_rate_power."""
+        """Raise n to the power of -learning_rate_power."""
         if isinstance(self._power, float) and self._power == -0.5:
             return sqrt(n)
         return pow_(n, neg(self._of("power", n.dtype)))
@@ -93,7 +93,7 @@ class FtrlOptimizer(FormulaOptimizer):
 
 
 def _check_sign(name: str, value: object, sign: int) -> None:
-    """Raises ValueError for a number of the other sign."""
+    """Raise ValueError for a number of the other sign."""
     if isinstance(value, (int, float)) and value * sign < 0:
         wanted = "positive or zero" if sign > 0 else "negative or zero"
         raise value_error("TW207", f"{name} {value} needs to be {wanted}")

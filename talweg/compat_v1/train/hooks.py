@@ -141,7 +141,7 @@ class SecondOrStepTimer:
         return since
 
     def last_triggered_step(self) -> int | None:
-        """Returns the step at which the timer triggered last."""
+        """Return the step at which the timer triggered last."""
         return self._last_step
 
 
@@ -402,7 +402,7 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._step = global_step_for("GlobalStepWaiterHook")
 
     def before_run(self, run_context: SessionRunContext) -> None:
-        """Waits until the global step has come so far."""
+        """Wait until the global step has come so far."""
         while not self._done:
             self._done = int(run_context.session.run(self._step)) >= self._wait_until_step
             if not self._done:

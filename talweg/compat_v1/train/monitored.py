@@ -70,7 +70,7 @@ class Scaffold:
         self.summary_op, self.saver = summary_op, saver
 
     def finalize(self) -> Scaffold:
-        """Makes the missing operations, and lets the graph change no more."""
+        """Make the missing operations, and let the graph change no more."""
         if self.init_op is None:
             self.init_op = look_up("compat.v1.global_variables_initializer")()
         if self.local_init_op is None:
@@ -90,7 +90,7 @@ class Scaffold:
         return self
 
     def session_manager(self) -> SessionManager:
-        """Makes the manager of sessions with these operations."""
+        """Make the manager of sessions with these operations."""
         return SessionManager(
             self.local_init_op,
             self.ready_op,
@@ -215,7 +215,7 @@ class MonitoredSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Computes the values of `fetches`, and those that hooks ask for.
+        """Compute the values of `fetches`, and those that hooks ask for.
 
         RuntimeError once a hook asked to stop, or on a closed session.
         """
@@ -252,7 +252,7 @@ class MonitoredSession:
         return outputs["caller"]
 
     def _ask_hooks(self, context: SessionRunContext, feed_dict: Any) -> tuple[dict, dict]:
-        """Asks each hook for its fetches and feeds; RuntimeError if two feed the same tensor."""
+        """Ask each hook for its fetches and feeds; RuntimeError if two feed the same tensor."""
         asked, feeds = {}, dict(feed_dict or {})
         for number, hook in enumerate(self._hooks):
             args: Any = hook.before_run(context)
@@ -270,7 +270,7 @@ class MonitoredSession:
         return asked, feeds
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
-        """Calls `step_fn(context)`, where `context.session` is the session and `run_with_hooks`
+        """Call `step_fn(context)`, where `context.session` is the session and `run_with_hooks`
         this run.
 
         `context.request_stop()` ends the training.  ValueError unless `step_context` is the name of
@@ -293,7 +293,7 @@ class MonitoredSession:
         return self._session is None or self._coordinator.should_stop()
 
     def close(self) -> None:
-        """Ends the hooks and closes the session."""
+        """End the hooks and close the session."""
         self._close(failed=False)
 
     def _close(self, failed: bool) -> None:
@@ -344,7 +344,7 @@ class _StepContext:
         return self._monitored._session
 
     def run_with_hooks(self, *args: object, **kwargs: object) -> Any:
-        """Calls `run` with hooks."""
+        """Call `run` with hooks."""
         return self._monitored.run(*args, **kwargs)
 
     def request_stop(self) -> None:
@@ -450,7 +450,7 @@ def _writing_hooks(
     asked: tuple,
     count_steps: int | None,
 ) -> list:
-    """Makes the hooks that write summaries and count steps; `asked`: after how many steps or
+    """Make the hooks that write summaries and count steps; `asked`: after how many steps or
     seconds.
     """
     folder = summary_dir or checkpoint_dir

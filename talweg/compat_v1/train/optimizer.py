@@ -79,7 +79,7 @@ class Optimizer:
         name: str | None = None,
         grad_loss: TensorLike | None = None,
     ) -> Any:
-        """Makes an operation that reduces `loss`: `compute_gradients`, then `apply_gradients`.
+        """Make an operation that reduces `loss`: `compute_gradients`, then `apply_gradients`.
 
         In eager mode `loss` is a function and the step is done at once.  ValueError if the loss
         depends on none of the variables.
@@ -110,7 +110,7 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: TensorLike | None = None,
     ) -> list:
-        """Computes pairs of gradient and variable, for `var_list` or all trainable variables.
+        """Compute pairs of gradient and variable, for `var_list` or all trainable variables.
 
         A gradient is a tensor, IndexedSlices, or None where the loss does not depend on the
         variable.  RuntimeError in eager mode if `loss` is no function, ValueError if there are no
@@ -163,7 +163,7 @@ class Optimizer:
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Any:
-        """Makes an operation that changes the variables by their gradients, and adds 1 to
+        """Make an operation that changes the variables by their gradients, and adds 1 to
         `global_step`.
 
         Variables whose gradient is None are left out.  ValueError if that leaves none, TypeError
@@ -265,7 +265,7 @@ class Optimizer:
         return sorted(self._slots)
 
     def variables(self) -> list:
-        """Returns all variables it made (of the graph in force), sorted by name."""
+        """Return all variables it made (of the graph in force), sorted by name."""
         graph = dispatch.context.base
         found = [own for own, _ in self._non_slots.values()]
         found += [slot for slots in self._slots.values() for _, slot in slots.values()]
@@ -337,7 +337,7 @@ def _scope(name: str) -> Iterator[str]:
 
 
 def fill_like(variable: Any, value: float) -> Any:
-    """Fills the shape and dtype of a variable with one number."""
+    """Fill the shape and dtype of a variable with one number."""
     if not variable.shape.is_fully_defined():
         zeros = look_up("zeros_like")(variable)
         return zeros + value if value else zeros
@@ -346,7 +346,7 @@ def fill_like(variable: Any, value: float) -> Any:
 
 
 def _ensure_ranks(gradient: IndexedSlices, variable: Any) -> tuple:
-    """Sets the ranks of a sparse gradient's values and indices, if only the variable tells them."""
+    """Set the ranks of a sparse gradient's values and indices, if only the variable tells them."""
     values, indices = gradient.values, gradient.indices
     if dims_or_none(indices) is None or dims_or_none(values) is None:
         rest = variable.shape.as_list()[1:] if variable.shape.rank else []
@@ -355,7 +355,7 @@ def _ensure_ranks(gradient: IndexedSlices, variable: Any) -> tuple:
 
 
 def sum_rows(values: Tensor, indices: Tensor) -> Any:
-    """Sums for each row all rows of the same index: equal indices get equal rows."""
+    """Sum for each row all rows of the same index: equal indices get equal rows."""
     numbers = search.unique(indices, dtype=indices.dtype)[1]
     count = indices.dims[0]
     sums = indexing.scatter_rows(values, numbers, axis=0, batch_dims=0, rows=count)

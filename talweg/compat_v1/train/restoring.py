@@ -79,7 +79,7 @@ def _begin_with(bundle: Bundle, wanted: list[tuple[str, Any]]) -> None:
 
 
 def _expand_item(bundle: Bundle, key: str, target: object) -> Iterator[tuple[str, Any]]:
-    """Expands one item of an assignment map to variables, each with its name in the file."""
+    """Expand one item of an assignment map to variables, each with its name in the file."""
     if isinstance(target, Variable):
         yield key, target
         return

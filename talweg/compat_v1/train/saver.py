@@ -208,7 +208,7 @@ class Saver:
         self._last = list(zip(there, get_checkpoint_mtimes(there)))
 
     def as_saver_def(self) -> Any:
-        """Describes its settings as a SaverDef message, with TensorFlow's names of its
+        """Describe its settings as a SaverDef message, with TensorFlow's names of its
         operations.
         """
         return look_up("compat.v1.train.SaverDef")(
@@ -221,7 +221,7 @@ class Saver:
         )
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Does the same as `as_saver_def`."""
+        """Do the same as `as_saver_def`."""
         return self.as_saver_def()
 
     @staticmethod
@@ -266,7 +266,7 @@ class Saver:
 
 
 def name_variables(wanted: Any) -> dict[str, Any]:
-    """Names variables as in a checkpoint; TypeError, ValueError for objects that cannot be
+    """Name variables as in a checkpoint; TypeError, ValueError for objects that cannot be
     saved.
     """
     if not isinstance(wanted, (dict, list, tuple, set)):
@@ -294,7 +294,7 @@ def name_variables(wanted: Any) -> dict[str, Any]:
 
 
 def _put_together(wanted: Any) -> list:
-    """Puts variables that are all parts of a whole together as that whole."""
+    """Put variables that are all parts of a whole together as that whole."""
     wholes: dict[Any, Any] = {}
     for variable in wanted:
         info = getattr(variable, "_save_slice_info", None)

@@ -212,7 +212,7 @@ def _limit(limit: object, dtype: object) -> Any:
 
 
 def _half_wave(fraction: Any) -> Any:
-    """Falls from 1 at 0 down to 0 at 1, along half a cosine."""
+    """Fall from 1 at 0 down to 0 at 1, along half a cosine."""
     return 0.5 * (1 + cos(math.pi * fraction))
 
 
@@ -279,7 +279,7 @@ def cosine_decay_restarts(
 
 
 def _growing(done: Any, t: Any) -> tuple[Any, Any]:
-    """Counts the finished periods, each t times the one before; also the part done of this one."""
+    """Count the finished periods, each t times the one before; also the part done of this one."""
     number = floor(log(1 - done * (1 - t)) / log(t))
     length = pow_(t, number)
     return number, (done - (1 - length) / (1 - t)) / length

@@ -114,7 +114,7 @@ class Supervisor:
         summary: Any,
         saver: Any,
     ) -> None:
-        """Takes the operations that were given, or makes those for all variables."""
+        """Take the operations that were given, or make those for all variables."""
         v1 = look_up("compat.v1")
         absent = v1.report_uninitialized_variables
         self.ready_op = ready if _value_or_default(ready) else absent()
@@ -142,7 +142,7 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Session:
-        """Makes a session that is ready, with the graph's queue runners and the standard
+        """Make a session that is ready, with the graph's queue runners and the standard
         services.
         """
         self.coord.clear_stop()
@@ -174,7 +174,7 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Session]:
-        """Opens a block with a session; at its end the threads are stopped, and their errors
+        """Open a block with a session; at its end the threads are stopped, and their errors
         raised.
 
         OutOfRangeError ends the block in peace.
@@ -196,7 +196,7 @@ class Supervisor:
     # -- threads
 
     def start_standard_services(self, sess: Session) -> list[LooperThread]:
-        """Starts the threads that save the session and write summaries."""
+        """Start the threads that save the session and write summaries."""
         if self._logdir is None or not self.is_chief:
             return []
         wanted = []

@@ -62,13 +62,13 @@ class SyncReplicasOptimizer(Optimizer):
         self.local_step_init_op = self.chief_init_op = self.ready_for_local_init_op = None
 
     def compute_gradients(self, *args: object, **kwargs: object) -> list:
-        """Computes the gradients by the optimizer inside."""
+        """Compute the gradients by the optimizer inside."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Makes an operation for a replica's step: its gradients are handed in, and it waits for a
+        """Make an operation for a replica's step: its gradients are handed in, and it waits for a
         token.
 
         ValueError without gradients or without a global step.
@@ -128,14 +128,14 @@ class SyncReplicasOptimizer(Optimizer):
             raise value_error("TW401", f"{what} should be called after apply_gradients().")
 
     def get_chief_queue_runner(self) -> QueueRunner:
-        """Returns the runner that applies the means, for the chief. ValueError before
+        """Return the runner that applies the means, for the chief. ValueError before
         apply_gradients.
         """
         self._check("get_chief_queue_runner")
         return self._runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
-        """Makes an operation that hands out the first tokens, by default one to each replica.
+        """Make an operation that hands out the first tokens, by default one to each replica.
 
         ValueError before apply_gradients, and for too few tokens.
         """
@@ -165,7 +165,7 @@ class SyncReplicasOptimizer(Optimizer):
         return self._opt.variables()
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SyncReplicasHook:
-        """Makes a hook that initializes the optimizer's queues, once a session is there."""
+        """Make a hook that initializes the optimizer's queues, once a session is there."""
         return SyncReplicasHook(self, is_chief, num_tokens)
 
 

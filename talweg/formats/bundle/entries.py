@@ -36,7 +36,7 @@ def unimplemented_error(text: str, expected: str = "") -> OpError:
 
 
 def read_header(message: bytes) -> int:
-    """Reads the number of data files."""
+    """Read the number of data files."""
     shards, order, oldest = 0, 0, 0
     for number, value in read_fields(message):
         if number == 1:
@@ -66,7 +66,7 @@ def _integer(value: object) -> int:
 
 
 def read_entry(message: bytes) -> BundleEntry:
-    """Reads an entry; DataLossError if it contradicts itself."""
+    """Read an entry; DataLossError if it contradicts itself."""
     kind = shard = offset = size = checksum = 0
     dims: tuple[int, ...] = ()
     slices: list[Extents] = []

@@ -41,7 +41,7 @@ def index_file(prefix: str) -> str:
 
 
 def data_file(prefix: str, shard: int, shards: int) -> str:
-    """Names one of the files with the bytes of a checkpoint."""
+    """Name one of the files with the bytes of a checkpoint."""
     return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
 
 
@@ -82,7 +82,7 @@ class Bundle:
         return self._assemble(name, entry) if entry.slices else self._read(name, entry)
 
     def _assemble(self, name: str, entry: BundleEntry) -> np.ndarray:
-        """Assembles a tensor that was stored in slices; DataLossError where one lacks."""
+        """Assemble a tensor that was stored in slices; DataLossError where one lacks."""
         whole = np.empty(entry.dims, self._kind(name, entry))
         covered = np.zeros(entry.dims, bool)
         for extents, part_slice in zip(entry.slices, places_of(name, entry.dims, entry.slices)):
@@ -169,7 +169,7 @@ def _numbers(name: str, entry: BundleEntry, file: Any) -> np.ndarray:
 
 
 def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
-    """Parses strings: their lengths, a checksum of these, then all bytes."""
+    """Parse strings: their lengths, a checksum of these, then all bytes."""
     if len(data) != entry.size:
         raise data_loss_error(f"{name} could not be read whole")
     count = math.prod(entry.dims)

@@ -60,7 +60,7 @@ def write_extents(extents: Extents) -> bytes:
 
 
 def read_extents(message: object) -> Extents:
-    """Reads the slice of a message."""
+    """Read the slice of a message."""
     if not isinstance(message, bytes):
         raise data_loss_error("a slice of the checkpoint is no message")
     extents = []
@@ -78,7 +78,7 @@ def read_extents(message: object) -> Extents:
 
 
 def places_of(name: str, dims: tuple[int, ...], slices: Iterable[Extents]) -> list[tuple]:
-    """Computes the place of each slice in the whole; DataLossError for one outside of it."""
+    """Compute the place of each slice in the whole; DataLossError for one outside of it."""
     places = []
     for extents in slices:
         if len(extents) != len(dims):

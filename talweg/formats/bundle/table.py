@@ -23,7 +23,7 @@ EXPANSION = 200  # bytes of keys a byte of a table may stand for
 
 
 def read_table(data: bytes) -> dict[bytes, bytes]:
-    """Reads the entries of a table; DataLossError where it is damaged.
+    """Read the entries of a table; DataLossError where it is damaged.
 
     What a table may grow to is bounded by its length: shared prefixes of keys cannot be used to
     fill the memory.
@@ -49,7 +49,7 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
 
 
 def _read_handle(data: bytes, place: int) -> tuple[int, int, int]:
-    """Reads a block's handle: its offset, its size, and the end of the handle."""
+    """Read a block's handle: its offset, its size, and the end of the handle."""
     offset, place = read_varint(data, place)
     size, place = read_varint(data, place)
     return offset, size, place
@@ -98,7 +98,7 @@ def _read_entries(content: bytes, end: int, budget: list[int]) -> list:
 
 
 def write_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Writes a table of entries, whose keys must be in order."""
+    """Write a table of entries, whose keys must be in order."""
     parts: list[bytes] = []
     written = 0
     index: list[tuple[bytes, bytes]] = []

@@ -64,7 +64,7 @@ def write_bundle(
 def _content_of(
     pieces: Sequence[Piece], shard: int, entries: dict[bytes, BundleEntry]
 ) -> Iterator[Any]:
-    """Yields the bytes of a data file, one tensor at a time; their entries are noted."""
+    """Yield the bytes of a data file, one tensor at a time; their entries are noted."""
     offset = 0
     for name, value, spec in pieces:
         array: Any = np.asarray(value)
@@ -112,7 +112,7 @@ def _link(path: str, name: str) -> bool:
 
 
 def string_bytes(array: np.ndarray) -> tuple[bytes, int]:
-    """Encodes strings as they are stored (lengths, a checksum of these, all bytes), and their
+    """Encode strings as they are stored (lengths, a checksum of these, all bytes), and their
     checksum.
     """
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in array.flat]

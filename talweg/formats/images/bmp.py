@@ -10,7 +10,7 @@ from talweg.core.errors import invalid
 
 
 def decode(contents: bytes, channels: int) -> np.ndarray:
-    """Decodes the pixels, uint8 [height, width, 1, 3 or 4]; `channels` are those wanted, to be
+    """Decode the pixels, uint8 [height, width, 1, 3 or 4]; `channels` are those wanted, to be
     checked.
     """
     if channels not in (0, 3, 4):

@@ -29,7 +29,7 @@ RED, GREEN, BLUE = 9797, 19234, 3737  # of 2^15: the weights of a grey image, as
 
 
 def pillow() -> Any:
-    """Imports Pillow's module `Image`; UnimplementedError with the package to install."""
+    """Import Pillow's module `Image`; UnimplementedError with the package to install."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -40,7 +40,7 @@ def pillow() -> Any:
 
 
 def kind_of(contents: bytes) -> str:
-    """Detects the format of an image by its first bytes; InvalidArgumentError for others."""
+    """Detect the format of an image by its first bytes; InvalidArgumentError for others."""
     if not contents:
         raise invalid("TW209", "Input is empty.")
     if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP":
@@ -56,7 +56,7 @@ def kind_of(contents: bytes) -> str:
 
 
 def check_kind(kind: str, function: str) -> None:
-    """Refuses formats that TensorFlow's function does not read."""
+    """Refuse formats that TensorFlow's function does not read."""
     if (kind == "bmp") != (function == "bmp") and function != "image":
         raise invalid(
             "TW209",
@@ -74,7 +74,7 @@ def decode(
     ratio: int,
     truncated: bool,
 ) -> np.ndarray:
-    """Decodes the pixels of a file, [height, width, channels], or [frames, height, width,
+    """Decode the pixels of a file, [height, width, channels], or [frames, height, width,
     channels].
 
     function: the one of tf.io.decode_* that reads it; channels: 0 takes those of the file; dtype:
@@ -105,7 +105,7 @@ def decode(
 
 
 def scale_pixels(pixels: np.ndarray, dtype: str, factor: int) -> np.ndarray:
-    """Scales pixels to uint8, to uint16 (8 bits times `factor`), or to float32 from 0 to 1."""
+    """Scale pixels to uint8, to uint16 (8 bits times `factor`), or to float32 from 0 to 1."""
     wide = pixels.dtype == np.uint16
     if dtype == "float32":
         return (pixels / np.float32(65535 if wide else 255)).astype(np.float32)
@@ -115,7 +115,7 @@ def scale_pixels(pixels: np.ndarray, dtype: str, factor: int) -> np.ndarray:
 
 
 def with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
-    """Converts pixels to 1, 3 or 4 channels; 0 leaves them."""
+    """Convert pixels to 1, 3 or 4 channels; 0 leaves them."""
     own = pixels.shape[-1]
     if channels in (0, own):
         return pixels
@@ -131,7 +131,7 @@ def with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
 
 
 def _grey(colours: np.ndarray) -> np.ndarray:
-    """Converts three numbers to grey; rounded down with 8 bits, to the nearest with 16, as libpng
+    """Convert three numbers to grey; rounded down with 8 bits, to the nearest with 16, as libpng
     does.
     """
     weighted = colours.astype(np.int64) @ np.array([RED, GREEN, BLUE])
@@ -141,7 +141,7 @@ def _grey(colours: np.ndarray) -> np.ndarray:
 
 @contextlib.contextmanager
 def refusing_damage(kind: str) -> Iterator[None]:
-    """Raises InvalidArgumentError for Pillow's errors over damaged files and too large pictures."""
+    """Raise InvalidArgumentError for Pillow's errors over damaged files and too large pictures."""
     bomb = pillow().DecompressionBombError
     try:
         yield
@@ -222,7 +222,7 @@ def _frames(contents: bytes, kind: str, channels: int) -> np.ndarray:
 
 
 def jpeg_shape(contents: bytes) -> tuple[int, int, int]:
-    """Reads (height, width, channels) of a JPEG file, by its header alone."""
+    """Read (height, width, channels) of a JPEG file, by its header alone."""
     place = 2
     if contents[:2] == b"\xff\xd8":
         while place + 9 < len(contents) and contents[place] == 0xFF:

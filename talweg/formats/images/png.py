@@ -32,7 +32,7 @@ _INTERLACED = (
 
 
 def encode(pixels: np.ndarray, compression: int = -1) -> bytes:
-    """Encodes `pixels`, uint8 or uint16 `[height, width, channels]` with 1 to 4 channels, as a PNG
+    """Encode `pixels`, uint8 or uint16 `[height, width, channels]` with 1 to 4 channels, as a PNG
     file.
 
     InvalidArgumentError for other numbers of channels, and for images without pixels.
@@ -82,7 +82,7 @@ def decode(contents: bytes) -> np.ndarray:
 
 
 def check_size(height: int, width: int, frames: int = 1) -> None:
-    """Refuses images with too many pixels, before memory is asked for them; ValueError."""
+    """Refuse images with too many pixels, before memory is asked for them; ValueError."""
     if height * width * frames >= MOST:
         raise ValueError(f"{frames} x {height} x {width} pixels are more than {MOST - 1}")
 
@@ -134,7 +134,7 @@ def _assemble_interlaced(data: bytes, height: int, width: int, channels: int) ->
 
 
 def _part(data: bytes, height: int, width: int, channels: int) -> tuple[np.ndarray, int]:
-    """Reads (pixels, bytes that they took)."""
+    """Read (pixels, bytes that they took)."""
     used = height * (1 + width * channels * 2)
     rows = np.frombuffer(data, np.uint8, used).reshape(height, -1)
     values = _unfilter(rows[:, 0], rows[:, 1:].reshape(height, width, channels * 2))
@@ -143,7 +143,7 @@ def _part(data: bytes, height: int, width: int, channels: int) -> tuple[np.ndarr
 
 
 def _unfilter(filters: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Undoes the filters of rows: bytes [height, width, bytes of a pixel]."""
+    """Undo the filters of rows: bytes [height, width, bytes of a pixel]."""
     height, width, size = rows.shape
     whole = np.zeros((height + 1, width + 1, size), np.int32)  # a border of zeros above and left
     kinds = filters[:, None]

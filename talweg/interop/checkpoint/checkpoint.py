@@ -114,7 +114,7 @@ class Checkpoint(AutoTrackable):
         return self._counter
 
     def survey(self) -> Survey:
-        """Surveys all objects that belong to it now."""
+        """Survey all objects that belong to it now."""
         catch_up()
         return survey(self._start, self._beside())
 
@@ -175,7 +175,7 @@ class Checkpoint(AutoTrackable):
         return path
 
     def write_numbered(self, write: Any) -> str:
-        """Calls `write(number of this save)`; the counter goes back where that fails."""
+        """Call `write(number of this save)`; the counter goes back where that fails."""
         with dispatch.eagerly():
             before = self.save_counter.numpy()
             self.save_counter.assign_add(1)
@@ -225,7 +225,7 @@ class Checkpoint(AutoTrackable):
         return self.read(save_path, options)
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> Any:
-        """Restores the values that `write` wrote: the counter of saves is left alone."""
+        """Restore the values that `write` wrote: the counter of saves is left alone."""
         if save_path is None:
             return InitializationOnlyStatus(self)
         catch_up()
@@ -265,13 +265,13 @@ class CheckpointV1(Checkpoint):
         super().__init__(**kwargs)
 
     def save(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
-        """Saves as `tf.train.Checkpoint.save`; values of a graph's variables come from the
+        """Save as `tf.train.Checkpoint.save`; values of a graph's variables come from the
         session.
         """
         return self._save(os.fsdecode(file_prefix), session, options)
 
     def write(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
-        """Writes as `tf.train.Checkpoint.write`; values of a graph's variables come from the
+        """Write as `tf.train.Checkpoint.write`; values of a graph's variables come from the
         session.
         """
         return self._write(os.fsdecode(file_prefix), session, options)
@@ -302,7 +302,7 @@ def _outside_functions() -> None:
 def describe(
     reached: Survey, session: Any, tracing: bool = False
 ) -> tuple[list[SavedObject], dict[str, Any]]:
-    """Describes the saved objects, and their tensors as arrays by key, as of one moment.
+    """Describe the saved objects, and their tensors as arrays by key, as of one moment.
 
     tracing: the tensors are those of the graph in force.
     """
@@ -344,7 +344,7 @@ def describe(
 def _add_parts(
     node: SavedObject, parts: dict, whole: str | None, found: Survey, number: int, tensors: dict
 ) -> None:
-    """Notes the tensors of an object that serializes itself."""
+    """Note the tensors of an object that serializes itself."""
     if whole is not None and parts:
         key = found.key(number, whole)
         node.attributes.append(Attribute(whole, "", key))
@@ -357,7 +357,7 @@ def _add_parts(
 
 
 def _by_name(reached: Survey, bundle: Bundle) -> list[SavedObject]:
-    """Names the objects of a program as a checkpoint of tf.compat.v1.train.Saver would have them.
+    """Name the objects of a program as a checkpoint of tf.compat.v1.train.Saver would have them.
 
     Such a checkpoint knows names of variables only; what no variable is called is left.
     """

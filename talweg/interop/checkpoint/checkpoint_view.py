@@ -61,7 +61,7 @@ class CheckpointView:
         return found
 
     def diff(self, obj: object) -> tuple[dict, list, list]:
-        """Compares with an object: (the result of `match`, numbers of other saved objects, other
+        """Compare with an object: (the result of `match`, numbers of other saved objects, other
         objects of `obj`).
         """
         found = self.match(obj)

@@ -106,7 +106,7 @@ class TrackableDataStructure(Trackable):
         return _parts(self)
 
     def _restore_elements(self) -> None:
-        """Gives new elements the values that a restored checkpoint has for them."""
+        """Give new elements the values that a restored checkpoint has for them."""
         if DEFERRED in self.__dict__:
             for name, part in _parts(self).items():
                 self._child_arrived(name, part)
@@ -158,7 +158,7 @@ class ListWrapper(TrackableDataStructure, list):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def _follow(self) -> None:
-        """Takes over the elements appended to the list that it was made of."""
+        """Take over the elements appended to the list that it was made of."""
         source = self._source
         if source is not None and len(source) != list.__len__(self):
             list.__setitem__(self, slice(None), [wrap_or_unwrap(part) for part in source])
@@ -174,7 +174,7 @@ class ListWrapper(TrackableDataStructure, list):
         return ListWrapper(copy.deepcopy(list(self), memo))
 
     def copy(self) -> ListWrapper:
-        """Copies the list: another one of the same elements."""
+        """Copy the list: another one of the same elements."""
         return ListWrapper(list(self))
 
 

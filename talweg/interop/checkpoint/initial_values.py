@@ -82,7 +82,7 @@ class ObjectGraphView:
         return self._attached
 
     def breadth_first_traversal(self) -> tuple[list, ByIdentity]:
-        """Walks all objects, nearer ones first; the names and objects that lead to each of them."""
+        """Walk all objects, nearer ones first; the names and objects that lead to each of them."""
         found = survey(self._root, dict(self._attached or ()))
         return found.objects, paths_of(found)
 
@@ -100,7 +100,7 @@ def paths_of(found: Survey) -> ByIdentity:
 
 @export("__internal__.tracking.streaming_restore")
 def streaming_restore(status: Any, session: Session | None = None) -> None:
-    """Restores objects that are there, and those made later, as eager restores do in any case."""
+    """Restore objects that are there, and those made later, as eager restores do in any case."""
     if session is not None and hasattr(status, "initialize_or_restore"):
         status.initialize_or_restore(session)
 

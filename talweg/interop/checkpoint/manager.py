@@ -72,7 +72,7 @@ class CheckpointManager:
         self._take_over()
 
     def _take_over(self) -> None:
-        """Takes over the checkpoints that an earlier manager of the folder kept."""
+        """Take over the checkpoints that an earlier manager of the folder kept."""
         state = get_checkpoint_state(self._directory)
         if state is None:
             return
@@ -115,7 +115,7 @@ class CheckpointManager:
         check_interval: bool = True,
         options: CheckpointOptions | None = None,
     ) -> str | None:
-        """Writes a checkpoint, and deletes those that are too old; its path.
+        """Write a checkpoint, and delete those that are too old; its path.
 
         checkpoint_number: stands in the path instead of the number of the save (an int or an
         integer variable or tensor).  None if the counter has not gone far enough.

@@ -29,7 +29,7 @@ def has_state(value: object, inside: tuple = ()) -> bool:
 
 
 def children(obj: object) -> dict[str, Any]:
-    """Returns the children of an object or container, by name."""
+    """Return the children of an object or container, by name."""
     if not isinstance(obj, Trackable):
         return _parts(obj)
     parts = {
@@ -104,7 +104,7 @@ def survey(
     children_of: Callable[[Any], dict[str, Any]] = children,
     same: Callable[[Any], Any] = lambda obj: obj,
 ) -> Survey:
-    """Surveys the objects that can be reached from `root` and the children `beside` its own.
+    """Survey the objects that can be reached from `root` and the children `beside` its own.
 
     `same` gives the object that a child counts as.
     """
@@ -130,7 +130,7 @@ def survey(
 
 
 def check_names(walked: Survey) -> None:
-    """Raises ValueError if something with state stands only under a key of a dictionary that is no
+    """Raise ValueError if something with state stands only under a key of a dictionary that is no
     text.
 
     Keras has such dictionaries, of layers that it knows by name, too.
@@ -172,7 +172,7 @@ def is_without_value(obj: object) -> bool:
 
 
 def tensors_of(obj: object) -> dict[str, Any]:
-    """Serializes an object that is no variable to tensors, by name."""
+    """Serialize an object that is no variable to tensors, by name."""
     serialize = getattr(obj, "_serialize_to_tensors", None)
     if serialize is None or not isinstance(obj, Trackable) or is_without_value(obj):
         return {}

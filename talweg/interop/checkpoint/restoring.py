@@ -65,7 +65,7 @@ class Restoration:
     def bind(
         self, number: int, obj: object, beside: dict[str, Any] | None = None, owner: object = None
     ) -> None:
-        """Binds a saved object to `obj`, and those below it to the objects below `obj`.
+        """Bind a saved object to `obj`, and those below it to the objects below `obj`.
 
         `owner`: the trackable that `obj`, a container, belongs to.
         """
@@ -92,7 +92,7 @@ class Restoration:
     def _meet(
         self, number: int, obj: object, beside: dict[str, Any], owner: object
     ) -> tuple[dict, list]:
-        """Pairs the saved objects with those of the program, by number; also the children that it
+        """Pair the saved objects with those of the program, by number; also the children that it
         has not.
         """
         objects: dict[int, Any] = {}
@@ -224,7 +224,7 @@ class Restoration:
         ]
 
     def path(self, number: int) -> str:
-        """Returns the path from the root to a saved object, for messages."""
+        """Return the path from the root to a saved object, for messages."""
         names = {0: "(root)"}
         pending = deque([0])
         while pending and number not in names:

@@ -119,7 +119,7 @@ class MaxShardSizePolicy(ShardingCallback):
         return shards
 
     def _parts(self, each: ShardableTensor, room: int) -> list[tuple[str, Any]]:
-        """Splits the tensor along its longest axis into slices that fill the room left."""
+        """Split the tensor along its longest axis into slices that fill the room left."""
         size, sizes = _bytes_of(each.tensor), each.shape.as_list()
         if size <= room or each.slice_spec or each.dtype.name == "string" or not sizes:
             return [(each.slice_spec, each.tensor)]
@@ -154,7 +154,7 @@ def _part(tensor: Any, sizes: list[int], axis: int, begin: int, length: int) -> 
 def data_files(
     tensors: Mapping[str, Any], trackables: Mapping[str, Any], options: CheckpointOptions | None
 ) -> list[list[Piece]] | None:
-    """Distributes the tensors over data files; None where no callback says how."""
+    """Distribute the tensors over data files; None where no callback says how."""
     share = options and options.experimental_sharding_callback
     if not share:
         return None

@@ -22,7 +22,7 @@ class CheckpointLoadStatus:
         self._checkpoint, self._restoration = checkpoint, restoration
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """Raises AssertionError unless all objects got values and all saved values were taken."""
+        """Raise AssertionError unless all objects got values and all saved values were taken."""
         restoration = self._restoration
         catch_up()
         for number, node in enumerate(restoration.nodes):
@@ -46,7 +46,7 @@ class CheckpointLoadStatus:
         return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
-        """Raises AssertionError unless all variables and other objects with state now got
+        """Raise AssertionError unless all variables and other objects with state now got
         values.
         """
         catch_up()
@@ -61,7 +61,7 @@ class CheckpointLoadStatus:
         return self
 
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """Raises AssertionError if nothing but the root was found in the checkpoint."""
+        """Raise AssertionError if nothing but the root was found in the checkpoint."""
         catch_up()
         if len(self._restoration.objects) <= 1:
             survey = self._checkpoint.survey()
@@ -80,7 +80,7 @@ class CheckpointLoadStatus:
         return self
 
     def initialize_or_restore(self, session: Session | None = None) -> CheckpointLoadStatus:
-        """Restores variables of the graph in a session, and initializes those that were not
+        """Restore variables of the graph in a session, and initialize those that were not
         saved.
         """
         if session is not None:
@@ -96,7 +96,7 @@ class CheckpointLoadStatus:
         return self.run_restore_ops(session)
 
     def run_restore_ops(self, session: Session | None = None) -> CheckpointLoadStatus:
-        """Restores variables of the graph in a session; else that was done."""
+        """Restore variables of the graph in a session; else that was done."""
         if session is not None:
             self._restoration.run(session)
         return self
@@ -112,27 +112,27 @@ class InitializationOnlyStatus:
         raise _failure("No checkpoint specified (save_path=None); nothing is being restored.")
 
     def assert_consumed(self) -> InitializationOnlyStatus:
-        """Raises AssertionError: no value was restored."""
+        """Raise AssertionError: no value was restored."""
         return self._none()
 
     def assert_existing_objects_matched(self) -> InitializationOnlyStatus:
-        """Raises AssertionError: no value was restored."""
+        """Raise AssertionError: no value was restored."""
         return self._none()
 
     def assert_nontrivial_match(self) -> InitializationOnlyStatus:
-        """Raises AssertionError: no value was restored."""
+        """Raise AssertionError: no value was restored."""
         return self._none()
 
     def run_restore_ops(self, session: Session | None = None) -> InitializationOnlyStatus:
-        """Raises AssertionError: no value was restored."""
+        """Raise AssertionError: no value was restored."""
         return self._none()
 
     def expect_partial(self) -> InitializationOnlyStatus:
-        """Returns the status; nothing changes."""
+        """Return the status; nothing changes."""
         return self
 
     def initialize_or_restore(self, session: Session | None = None) -> InitializationOnlyStatus:
-        """Initializes variables of the graph in a session."""
+        """Initialize variables of the graph in a session."""
         if session is not None:
             found = [variable_in(obj) for obj in _stateful(self._checkpoint.survey())]
             session.run([v.initializer for v in found if hasattr(v, "initializer")])

@@ -40,7 +40,7 @@ class TrackableView:
         return {name: child for name, child in found.items() if has_state(child)}
 
     def descendants(self) -> list:
-        """Returns all objects below the root, and the root: nearer ones first."""
+        """Return all objects below the root, and the root: nearer ones first."""
         found, seen = [self._root], {id(self._root)}
         for obj in found:
             for child in self.children(obj).values():

@@ -24,7 +24,7 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _nothing() -> None:
-    """Does nothing: copies that functions on nests make report no change."""
+    """Do nothing: copies that functions on nests make report no change."""
 
 
 class WatchedList(list):
@@ -79,7 +79,7 @@ class _MutationCounter:
         self.counts = []
 
     def accept_child(self, parent: AutoTrackable, name: str, value: list[Any]) -> None:
-        """Counts the references of a new child."""
+        """Count the references of a new child."""
         self._count(value)
 
     def _count(self, value: list[Any]) -> None:

@@ -33,7 +33,7 @@ def _dtype(number: int) -> DType:
 
 
 def _text(value: bytes) -> str | bytes:
-    """Decodes the text of an attribute; bytes that are no text (a module of StableHLO) stay
+    """Decode the text of an attribute; bytes that are no text (a module of StableHLO) stay
     bytes.
     """
     try:
@@ -84,7 +84,7 @@ def read_all(operation: OpSignature, messages: Any, described: str) -> dict[str,
 
 
 def write(value: Any, kind: str) -> Any:
-    """Writes a Python value as an attribute of this kind."""
+    """Write a Python value as an attribute of this kind."""
     message = AttrValue()
     if kind.startswith("list("):
         kind = kind[5:-1]

@@ -83,7 +83,7 @@ class _Classes:
         return node
 
     def join(self, a: Node, b: Node) -> None:
-        """Joins `a` and `b`: they have elements of one dtype."""
+        """Join `a` and `b`: they have elements of one dtype."""
         a, b = self.root(a), self.root(b)
         if a is b:
             return
@@ -106,7 +106,7 @@ _READERS = ("list_get", "list_take", "list_stack", "list_stack_like", "list_conc
 
 
 def element_dtypes(nodes: list[Node]) -> _Classes:
-    """Infers the dtypes of the elements of all lists in a graph and its bodies."""
+    """Infer the dtypes of the elements of all lists in a graph and its bodies."""
     classes = _Classes()
     for node in all_nodes(nodes):
         name = node.prim.name
@@ -205,7 +205,7 @@ class FunctionLibrary:
         return self._function(f"{label}_cond", key, body, handles, (), extra)
 
     def loop_body(self, label: str, body: Body, handles: list, count: int, extra: tuple) -> str:
-        """Writes the body of a loop, which also gives back its loop invariants."""
+        """Write the body of a loop, which also gives back its loop invariants."""
         key = ("loop", body, tuple(handles), count, extra)
         return self._function(f"{label}_body", key, body, handles, (), extra, count)
 
@@ -219,7 +219,7 @@ class FunctionLibrary:
         extra: tuple = ((), False),
         count: int | None = None,
     ) -> str:
-        """Writes a body as a function, once; returns its name, that of the operation it is for with
+        """Write a body as a function, once; return its name, that of the operation it is for with
         a number.
         """
         name = self.known.get(key)
@@ -294,7 +294,7 @@ def note_results(message: Any, results: list[Output], effects: list[str]) -> Non
 
 
 def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
-    """Selects nodes: (the operations, those that are written with the nodes that wait with
+    """Select nodes: (the operations, those that are written with the nodes that wait with
     them).
     """
     users: dict[Node, int] = {}
@@ -332,7 +332,7 @@ def name_of_argument(node: Node | None) -> str | None:
 
 
 def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
-    """Finds nodes that only turn a truth value into a body's number; the truth value is written as
+    """Find nodes that only turn a truth value into a body's number; the truth value is written as
     it is.
     """
     found: set[Node] = set()

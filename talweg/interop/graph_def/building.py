@@ -76,7 +76,7 @@ class GraphBuilder:
     # -- regions
 
     def region(self, planner: Planner, path: tuple, wanted: list[Any], scope: ImportScope) -> None:
-        """Builds the nodes of a region that the `wanted` ones need."""
+        """Build the nodes of a region that the `wanted` ones need."""
         before, self.planner = self.planner, planner
         for unit in planner.plan(path, wanted, scope.is_built):
             if isinstance(unit, NodeRecord):
@@ -157,7 +157,7 @@ class GraphBuilder:
         return graph.control_dependencies(controls)
 
     def result(self, item: NodeRecord, inputs: list, controls: list) -> tuple[list, Any]:
-        """Builds a node: (its outputs, its control edge if it has none); errors name the node."""
+        """Build a node: (its outputs, its control edge if it has none); errors name the node."""
         try:
             with self._waiting(controls):
                 inputs = self._check_inputs(item, inputs)
@@ -225,7 +225,7 @@ class GraphBuilder:
         return outputs, None
 
     def call(self, item: NodeRecord, inputs: list) -> Any:
-        """Calls the operation of tf.raw_ops of that type."""
+        """Call the operation of tf.raw_ops of that type."""
         function, names = raw_operation(item.op)
         if function is None:
             raise UnimplementedError(
@@ -350,7 +350,7 @@ class GraphBuilder:
         body: Callable[..., Any],
         initial: list,
     ) -> list:
-        """Builds a loop over those of the values that are tensors; the others stay as they are."""
+        """Build a loop over those of the values that are tensors; the others stay as they are."""
         moving = [number for number, value in enumerate(initial) if type(value) is Symbol]
 
         def whole(variables: list) -> list:
@@ -391,7 +391,7 @@ class GraphBuilder:
         return found
 
     def apply(self, name: str, arguments: list, item: NodeRecord) -> list:
-        """Builds a function in the graph in force; its results."""
+        """Build a function in the graph in force; its results."""
         function = self.function(name, item)
         if name in self.active:
             raise UnimplementedError(
@@ -446,7 +446,7 @@ class GraphBuilder:
     def _inline_function(
         self, name: str, function: FunctionRecord, arguments: list, item: NodeRecord
     ) -> list:
-        """Inlines a function: builds its operations in the graph in force; its results."""
+        """Inline a function: build its operations in the graph in force; its results."""
         scope = ImportScope()
         for nth, (argument, value) in enumerate(zip(function.arguments, arguments)):
             dtype = function.dtypes[nth]
@@ -488,7 +488,7 @@ def _to_complex(value: object, dtype: DType) -> Any:
 
 
 def _wait_for(value: Symbol | ResourceEdge) -> Any:
-    """Returns the control edge that waits for an output; None if there is none."""
+    """Return the control edge that waits for an output; None if there is none."""
     if isinstance(value, ResourceEdge):
         return value.written
     return value if type(value) is Symbol else None

@@ -79,7 +79,7 @@ class Exporter(Writer):
     # -- values
 
     def value(self, node: Node) -> Output:
-        """Returns the (first) output of a node, written now if it was left to its users."""
+        """Return the (first) output of a node, written now if it was left to its users."""
         written = self.values.get(node) or self.constants.get(node)
         if written is not None:
             return written if isinstance(written, Output) else written[0]
@@ -125,7 +125,7 @@ class Exporter(Writer):
         return found
 
     def handle(self, variable: Any) -> Output:
-        """Writes the resource of a variable."""
+        """Write the resource of a variable."""
         handle = self.handles.get(variable)
         if handle is None:
             if self.inside:
@@ -244,7 +244,7 @@ class Exporter(Writer):
         return outputs
 
     def _unknown(self, node: Node, name: str, controls: list, error: Exception) -> list[Output]:
-        """Writes a node for an operation without a form, which nobody can import."""
+        """Write a node for an operation without a form, which nobody can import."""
         inputs = [self.operand(x, f"{name}/Const") for x in node.operands]
         message = self.nodes.add()
         message.name = name
@@ -290,7 +290,7 @@ def graph_def(
     include_captured: bool = False,
     **unknown: object,
 ) -> Any:
-    """Writes a graph as a GraphDef; see `Graph.as_graph_def`.
+    """Write a graph as a GraphDef; see `Graph.as_graph_def`.
 
     Arrays above 1024 bytes are not in it unless `include_captured`: a Placeholder stands for each,
     whose attribute `_talweg_captured_bytes` says how large it is.
@@ -355,7 +355,7 @@ def _find_captured_variables(graph: Graph) -> dict[Node, Any]:
 
 
 def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:
-    """Pairs `unique` with the gathering of the values at the first places: together a
+    """Pair `unique` with the gathering of the values at the first places: together a
     UniqueWithCounts.
     """
     users: dict[Node, list[Node]] = {}
@@ -382,7 +382,7 @@ def _write_unique(writer: Exporter, node: Node, gather: Node, name: str) -> None
 
 
 def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
-    """Writes a node that passes on the outputs of another one, under a second name."""
+    """Write a node that passes on the outputs of another one, under a second name."""
     if name in {handle.node for handle in writer.handles.values()}:
         return
     if node.prim.role in (Role.GROUP, Role.WRITE, Role.ACT):
@@ -397,7 +397,7 @@ def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
 @implement_hook("node_def")
 @as_it_is
 def node_def(node: Node, graph: Graph) -> Any:
-    """Writes one operation as a NodeDef."""
+    """Write one operation as a NodeDef."""
     message = GraphDef()
     _write(graph, message, False, False)
     name = graph.operation_name(node)

@@ -77,7 +77,7 @@ def _number(words: _Words, value: float, like: Output) -> Literal:
 
 
 def _log_sum(words: _Words, x: Output, axes: tuple) -> WrittenNode:
-    """Describes ln of the sum of eˣ along axes, which keep the size 1."""
+    """Describe ln of the sum of eˣ along axes, which keep the size 1."""
     ints = Literal(np.array(axes, np.int32))
     keep = {"keep_dims": True}
     top = WrittenNode("Max", (x, ints), keep)
@@ -118,7 +118,7 @@ def _invert_transpose(words: _Words, x: Output) -> WrittenNode:
 
 
 def _spread(words: _Words, x: Output) -> Any:
-    """Broadcasts `x` to the shape of the result."""
+    """Broadcast `x` to the shape of the result."""
     dims = words["dims"]
     if dims is None:
         raise cannot_write("a broadcast to an unknown rank")
@@ -247,7 +247,7 @@ _HELPERS: dict[str, Any] = {
 
 
 def describe(writer: Writer, node: Node, operands: list) -> Any:
-    """Describes the operations to write for a node; None if it has no form in a GraphDef."""
+    """Describe the operations to write for a node; None if it has no form in a GraphDef."""
     code = _expressions().get(node.prim.name)
     if code is not None:
         return eval(code, {"__builtins__": {}}, _Words(writer, node, operands))

@@ -38,7 +38,7 @@ class Flows:
         return self._kinds[reference]
 
     def _find_source(self, reference: Reference) -> str | None:
-        """Finds the kind of a tensor's sources: gradients, if they are among them."""
+        """Find the kind of a tensor's sources: gradients, if they are among them."""
         seen, pending = {reference}, [reference]
         source_kind = None
         while pending:
@@ -57,7 +57,7 @@ class Flows:
         return source_kind
 
     def _step(self, item: NodeRecord, number: int) -> tuple[str | None, list[Reference]]:
-        """Steps from a node's output to its sources: (the kind, if it is decided here; the
+        """Step from a node's output to its sources: (the kind, if it is decided here; the
         sources).
         """
         if item.op == "TensorArrayV3":
@@ -92,7 +92,7 @@ class Flows:
         return "" if item is None else item.op
 
     def _pushes(self) -> dict[str, list[Reference]]:
-        """Lists the values that are pushed on each stack."""
+        """List the values that are pushed on each stack."""
         if self._pushed is None:
             self._pushed = {}
             for item in self.items.values():

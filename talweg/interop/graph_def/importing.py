@@ -95,7 +95,7 @@ def import_into(
     name: str | None = None,
     variables: Sequence[Any] = (),
 ) -> tuple[Any, str]:
-    """Imports a GraphDef into the default graph: (the result of `import_graph_def`, the names'
+    """Import a GraphDef into the default graph: (the result of `import_graph_def`, the names'
     prefix).
 
     `variables` are functions of the prefix and the nodes that give variables, which are to be those
@@ -129,7 +129,7 @@ def import_into(
 
 @contextlib.contextmanager
 def _outside(graph: Graph) -> Iterator[None]:
-    """Leaves all name scopes: imported names are whole."""
+    """Leave all name scopes: imported names are whole."""
     before, graph.scope = graph.scope, ""
     try:
         yield
@@ -138,7 +138,7 @@ def _outside(graph: Graph) -> Iterator[None]:
 
 
 def check_message(graph_def: Any) -> Any:
-    """Checks that `graph_def` is a GraphDef; TypeError otherwise."""
+    """Check that `graph_def` is a GraphDef; TypeError otherwise."""
     if isinstance(graph_def, GraphDef):
         return graph_def
     descriptor = getattr(graph_def, "DESCRIPTOR", None)
@@ -188,7 +188,7 @@ def _check_wanted(wanted: list | None, items: dict) -> None:
 
 
 def _map_inputs(input_map: object, items: dict) -> dict:
-    """Maps tensors of the GraphDef to their substitutes; ValueError for names that it has not."""
+    """Map tensors of the GraphDef to their substitutes; ValueError for names that it has not."""
     if not input_map:
         return {}
     if not isinstance(input_map, dict) or not all(isinstance(key, str) for key in input_map):

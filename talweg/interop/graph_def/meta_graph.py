@@ -222,7 +222,7 @@ def _definition(data: bytes, message: Any) -> Any:
 
 
 def _maker(definition: Any, made: dict) -> Callable[[str, dict], GraphVariable]:
-    """Makes the function that makes the variable of a definition, once the prefix is known."""
+    """Make the function that makes the variable of a definition, once the prefix is known."""
 
     def make(prefix: str, items: dict) -> GraphVariable:
         name = _operation(definition.variable_name)

@@ -43,7 +43,7 @@ def _names_of(function: Callable[..., Any]) -> list[str]:
 
 
 def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
-    """Writes an opaque call as one raw operation; None if there is none."""
+    """Write an opaque call as one raw operation; None if there is none."""
     if type(call) is SummaryCall:
         return summary_node(call, operands)
     function = getattr(call, "function", None)
@@ -73,7 +73,7 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
 
 
 def _match_row(row: RawOp, function: Callable[..., Any], given: dict) -> dict | None:
-    """Matches a call with a row of the table: the operation's arguments, or None."""
+    """Match a call with a row of the table: the operation's arguments, or None."""
     names = list(inspect.signature(function).parameters)
     values: dict[str, Any] = dict(row.defaults)
     told: dict[str, tuple[bool, Any]] = dict(zip(names, row.positional))
@@ -101,7 +101,7 @@ def _same(a: object, b: object) -> bool:
 def _make_operation(
     writer: Writer, operation: OpSignature, values: dict, operands: list
 ) -> WrittenNode | None:
-    """Makes the operation with the tensors among `values` as inputs and the rest as attributes."""
+    """Make the operation with the tensors among `values` as inputs and the rest as attributes."""
     values = dict(values)
     for own, renamed in operation.renamed.items():
         if renamed in values:

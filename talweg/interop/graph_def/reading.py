@@ -52,17 +52,17 @@ class NodeRecord:
         return f"node '{self.name}' ({self.op})"
 
     def error(self, text: str) -> ValueError:
-        """Makes the error of a node, to be raised."""
+        """Make the error of a node, to be raised."""
         return value_error("TW506", f"{self.described}: {text}")
 
     def check_inputs(self) -> None:
-        """Raises ValueError unless there are as many inputs as the type of operation takes."""
+        """Raise ValueError unless there are as many inputs as the type of operation takes."""
         expected = [part.count(self.attributes) for part in self.operation.inputs]
         if any(count < 0 for count in expected) or sum(expected) != len(self.inputs):
             raise self.error(f"it has {len(self.inputs)} inputs instead of {sum(expected)}")
 
     def output_count(self) -> int:
-        """Counts the outputs of the node."""
+        """Count the outputs of the node."""
         return sum(part.count(self.attributes) for part in self.operation.outputs)
 
 
@@ -165,7 +165,7 @@ class FunctionRecord:
         return value_error("TW506", f"function '{self.name}': {text}")
 
     def _resolve(self, text: str, error: Callable[[str], ValueError]) -> Reference:
-        """Resolves `node:output:number` to a tensor."""
+        """Resolve `node:output:number` to a tensor."""
         name, _, rest = text.partition(":")
         if name in self.arguments and not rest:
             return name, 0

@@ -179,7 +179,7 @@ class Regions:
         return path
 
     def _predicate(self, reference: Reference) -> Reference:
-        """Finds the source of a predicate, also from outside of loops."""
+        """Find the source of a predicate, also from outside of loops."""
         while True:
             reference = self.origin(reference)
             if self._op(reference[0]) not in ENTER:
@@ -191,7 +191,7 @@ class Regions:
         return self._op(item.inputs[1][0]) == "LoopCond"
 
     def origin(self, reference: Reference) -> Reference:
-        """Finds the source of a tensor, with Identities passed over."""
+        """Find the source of a tensor, with Identities passed over."""
         while True:
             item = self.items.get(reference[0])
             if item is None or item.op not in PASSING or not item.inputs:
@@ -295,7 +295,7 @@ class Regions:
         self.paths[item.name] = path
 
     def _run_controls(self, trigger: NodeRecord) -> None:
-        """Makes branches run the nodes that a ControlTrigger waits for, which waits for dead nodes,
+        """Make branches run the nodes that a ControlTrigger waits for, which waits for dead nodes,
         too.
         """
         outside = self.paths[trigger.name]
@@ -311,7 +311,7 @@ class Regions:
                     self.effect_of[name, path[:depth]] = choice
 
     def _choice_with(self, name: str, path: Path, predicate: Any, side: int) -> CondRegion:
-        """Finds the conditional that computes a node or its inputs; the last one, if none does."""
+        """Find the conditional that computes a node or its inputs; the last one, if none does."""
         found = [c for key, c in self.choices.items() if key[:2] == (path, predicate)]
         if not found:
             found.append(self.choices.setdefault((path, predicate, 0), CondRegion(predicate, path)))
@@ -362,7 +362,7 @@ class Planner:
         self._outside: dict[Any, list] = {}
 
     def unit(self, name: str) -> Any:
-        """Returns the unit that builds a node, seen from the region it lies in."""
+        """Return the unit that builds a node, seen from the region it lies in."""
         regions = self.regions
         item = regions.items[name]
         if item.op in MERGE and name in regions.choice_of:
@@ -372,7 +372,7 @@ class Planner:
         return item
 
     def plan(self, path: Path, wanted: Iterable[str], known: Callable[..., Any]) -> list:
-        """Orders the units of a region that `wanted` nodes need; `known` says which are built."""
+        """Order the units of a region that `wanted` nodes need; `known` says which are built."""
         done: dict[Any, None] = {}
         for name in wanted:
             root = self._unit_at(name, path, known)
@@ -433,7 +433,7 @@ class Planner:
         return item.op in SWITCH and not self.regions.is_loop_switch(item)
 
     def _outer_needs(self, unit: CondRegion) -> list[str]:
-        """Lists the nodes outside of a conditional or loop that it uses."""
+        """List the nodes outside of a conditional or loop that it uses."""
         depth = len(unit.path)
         if isinstance(unit, LoopFrame):
             start = [item.name for item in (*unit.enters, *unit.merges)]

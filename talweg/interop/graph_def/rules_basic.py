@@ -27,7 +27,7 @@ SPREAD = 65536  # bytes; a larger constant of one repeated value is kept as that
 
 @rule("Const")
 def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Builds a constant; one value in a large shape is repeated when the graph runs."""
+    """Build a constant; one value in a large shape is repeated when the graph runs."""
     values, dims = read_values(item.attributes["value"])
     dtype = item.attributes["dtype"]
     if item.attributes["value"].dtype != dtype.as_datatype_enum:
@@ -111,14 +111,14 @@ def pass_printed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("PyFunc", "PyFuncStateless", "EagerPyFunc")
 def python_function(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Raises UnimplementedError: a GraphDef holds no code."""
+    """Raise UnimplementedError: a GraphDef holds no code."""
     text = f"{item.described} calls a Python function, which a GraphDef does not hold"
     raise UnimplementedError(None, None, compose("TW506", text))
 
 
 @rule("Shape", "ShapeN", "Size", "Rank")
 def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Builds a vector of sizes, known or not."""
+    """Build a vector of sizes, known or not."""
     dtype = item.attributes.get("out_type", int32)
     if item.op == "ShapeN":
         return [look_up("shape")(x, dtype) for x in inputs]
@@ -145,7 +145,7 @@ def reverse(builder: GraphBuilder, item: object, inputs: list) -> list:
 
 @rule("SparseToDense")
 def dense(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Builds a tensor of values at some places, and a default elsewhere."""
+    """Build a tensor of values at some places, and a default elsewhere."""
     indices, shape, values, default = inputs
     rank = indices.shape.rank
     if rank is None or rank < 2:

@@ -48,7 +48,7 @@ def _learn(handle: Any, dims: tuple | None) -> None:
 
 
 def _values(builder: Any, item: Any, inputs: list) -> GraphList:
-    """Returns the elements of an array, or of its gradients, that the flow of a node has.
+    """Return the elements of an array, or of its gradients, that the flow of a node has.
 
     TensorFlow takes the flow of the array itself for its gradients, where these begin; here they
     begin with nothing, which counts as zero.
@@ -82,14 +82,14 @@ def _check_dtype(item: NodeRecord, handle: Any, value: object) -> None:
 
 @rule("TensorArrayReadV3")
 def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Reads one element."""
+    """Read one element."""
     handle, index, flow = inputs
     return [_values(builder, item, inputs).get(index)]
 
 
 @rule("TensorArrayGatherV3")
 def gather_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Gathers some elements, stacked."""
+    """Gather some elements, stacked."""
     handle, indices, flow = inputs
     _learn(handle, sizes_of(item.attributes["element_shape"]))
     return [_values(builder, item, inputs).gather(indices)]
@@ -113,7 +113,7 @@ def size(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("TensorArrayConcatV3")
 def join_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Joins all elements one after the other, and their lengths."""
+    """Join all elements one after the other, and their lengths."""
     values = _values(builder, item, inputs)
     dims = values.elements.dims
     values.elements.shape = as_shape(None if dims is None else (None, *dims[1:]))
@@ -131,7 +131,7 @@ def split_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> lis
 
 @rule("TensorArrayCloseV3")
 def close_array(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Does nothing: lists that nobody uses are freed."""
+    """Do nothing: lists that nobody uses are freed."""
     return None
 
 
@@ -146,7 +146,7 @@ def gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("StackPushV2")
 def push(builder: Any, item: Any, inputs: list) -> Any:
-    """Returns the value that is pushed on a stack; handles of arrays are known without it."""
+    """Return the value that is pushed on a stack; handles of arrays are known without it."""
     handle, value = inputs
     if isinstance(value, ArrayHandle):
         builder.stacked[builder.planner.regions, builder.flows.origin(item.inputs[0])] = value
@@ -159,7 +159,7 @@ def push(builder: Any, item: Any, inputs: list) -> Any:
 
 @rule("StackPopV2")
 def pop(builder: Any, item: Any, inputs: list) -> Any:
-    """Returns the value that was pushed on a stack last."""
+    """Return the value that was pushed on a stack last."""
     stack = builder.planner.regions, builder.flows.origin(item.inputs[0])
     if stack in builder.stacked:
         return [builder.stacked[stack]]
@@ -183,7 +183,7 @@ def add_lists(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("ZerosLike")
 def zeros_of(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Makes zeros; of a list or an optional, elements that are not there."""
+    """Make zeros; of a list or an optional, elements that are not there."""
     if inputs[0].dtype is not dtypes.variant:
         return builder.call(item, inputs)
     return [elements.list_new(elements.list_size(inputs[0]))]

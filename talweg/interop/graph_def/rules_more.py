@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @rule("ResizeBilinear", "ResizeNearestNeighbor")
 def resize_images(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Resizes images."""
+    """Resize images."""
     images, size = inputs
     corners, centers = item.attributes["align_corners"], item.attributes["half_pixel_centers"]
     kind = "bilinear" if item.op == "ResizeBilinear" else "nearest"
@@ -40,7 +40,7 @@ def resize_images(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list
 
 
 def resize(images: Any, size: int, kind: str, corners: bool, centers: bool) -> Any:
-    """Resizes images [b, h, w, c] to `size`: each pixel from the nearest, or from four."""
+    """Resize images [b, h, w, c] to `size`: each pixel from the nearest, or from four."""
     gather = look_up("gather")
     if kind == "bilinear":
         images = look_up("cast")(images, dtypes.float32)
@@ -120,7 +120,7 @@ def checkpoint(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("RaggedTensorToTensor")
 def fill_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Fills up the rows of a ragged tensor to a tensor."""
+    """Fill up the rows of a ragged tensor to a tensor."""
     shape, values, default, *rows = inputs
     kinds = [
         kind if isinstance(kind, str) else kind.decode()

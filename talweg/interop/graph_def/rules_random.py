@@ -40,7 +40,7 @@ def _seeded(item: NodeRecord) -> Iterator[int | None]:
 
 @rule("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
 def random_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Draws floating-point numbers."""
+    """Draw floating-point numbers."""
     kinds = {"RandomUniform": "uniform", "RandomStandardNormal": "normal"}
     function = look_up(f"random.{kinds.get(item.op, 'truncated_normal')}")
     with _seeded(item) as seed:
@@ -49,7 +49,7 @@ def random_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list
 
 @rule("RandomUniformInt")
 def random_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Draws integers."""
+    """Draw integers."""
     shape, low, high = inputs
     with _seeded(item) as seed:
         return [look_up("random.uniform")(shape, low, high, item.attributes["Tout"], seed)]
@@ -57,14 +57,14 @@ def random_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> li
 
 @rule("RandomShuffle")
 def shuffle_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Shuffles rows."""
+    """Shuffle rows."""
     with _seeded(item) as seed:
         return [look_up("random.shuffle")(inputs[0], seed)]
 
 
 @rule("Multinomial")
 def classes(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Draws classes by their log-probabilities."""
+    """Draw classes by their log-probabilities."""
     with _seeded(item) as seed:
         dtype = item.attributes["output_dtype"]
         return [look_up("random.categorical")(inputs[0], inputs[1], dtype, seed)]
@@ -87,7 +87,7 @@ def poisson(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("StatelessMultinomial")
 def stateless_classes(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Draws classes by their log-probabilities, from a seed."""
+    """Draw classes by their log-probabilities, from a seed."""
     dtype = item.attributes["output_dtype"]
     return [look_up("random.stateless_categorical")(*inputs, dtype=dtype)]
 
@@ -113,7 +113,7 @@ _STATELESS = {
 
 
 def _stream(key: Symbol, counter: Symbol, algorithm: Symbol) -> tuple[Any, int]:
-    """Returns (the stream of a key and a counter, the algorithm): Philox unless a constant says
+    """Return (the stream of a key and a counter, the algorithm): Philox unless a constant says
     another.
     """
     content = constant_of(algorithm.node)
@@ -135,7 +135,7 @@ def skip_state(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule(*_STATELESS)
 def stateless_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Draws floating-point numbers of a key and a counter."""
+    """Draw floating-point numbers of a key and a counter."""
     stream, algorithm = _stream(*inputs[1:4])
     dims = shape_of(inputs[0], item.op)
     return [numbers(_STATELESS[item.op], stream, dims, item.attributes["dtype"], algorithm)]
@@ -143,7 +143,7 @@ def stateless_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> l
 
 @rule("StatelessRandomUniformIntV2")
 def stateless_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Draws integers of a key and a counter."""
+    """Draw integers of a key and a counter."""
     shape, *parts, low, high = inputs
     stream, algorithm = _stream(*parts)
     dims = shape_of(shape, item.op)

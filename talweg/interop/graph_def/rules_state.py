@@ -32,7 +32,7 @@ class Owner:
         self.name, self.shape, self.dtype = name, shape, dtype
 
     def value(self) -> Any:
-        """Reads the value of the variable in the graph in force."""
+        """Read the value of the variable in the graph in force."""
         return base().read_variable(self.handle)
 
 
@@ -45,7 +45,7 @@ def outermost(graph: Graph) -> Any:
 
 @rule("VarHandleOp", "VariableV2", "Variable")
 def variable(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Builds a variable; equal shared names are one variable."""
+    """Build a variable; equal shared names are one variable."""
     attributes = item.attributes
     prefix = builder.namer.prefix if builder.namer is not None else ""
     shared = attributes["shared_name"] or attributes["container"] and item.name
@@ -86,7 +86,7 @@ def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("DestroyResourceOp", "DisableCopyOnRead")
 def destroy(builder: GraphBuilder, item: object, inputs: list) -> Any:
-    """Does nothing: values belong to sessions, and are copied when they are written."""
+    """Do nothing: values belong to sessions, and are copied when they are written."""
     return group().op
 
 
@@ -123,7 +123,7 @@ def count_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule(*[f"{prefix}Scatter{kind}" for prefix in ("Resource", "") for kind in SCATTERS])
 def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Changes rows of a variable."""
+    """Change rows of a variable."""
     resource, indices, updates = inputs
     kind = item.op.removeprefix("Resource").removeprefix("Scatter").lower()
     updated = change(resource, f"scatter_{kind}", indices, updates)
@@ -132,7 +132,7 @@ def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("ResourceGather")
 def gather_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Gathers rows of a variable."""
+    """Gather rows of a variable."""
     return [
         look_up("gather")(inputs[0].read(), inputs[1], batch_dims=item.attributes["batch_dims"])
     ]
@@ -140,7 +140,7 @@ def gather_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("ResourceGatherNd")
 def gather_slices(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """Gathers slices of a variable."""
+    """Gather slices of a variable."""
     return [look_up("gather_nd")(inputs[0].read(), inputs[1])]
 
 
@@ -152,7 +152,7 @@ def gather_slices(builder: GraphBuilder, item: object, inputs: list) -> list:
     "ResourceScatterNdMax",
 )
 def scatter_slices(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Changes slices of a variable."""
+    """Change slices of a variable."""
     kind = item.op.removeprefix("ResourceScatterNd").lower()
     function = look_up(f"tensor_scatter_nd_{kind}")
     return change(inputs[0], "assign", function(inputs[0].read(), inputs[1], inputs[2]))
@@ -160,7 +160,7 @@ def scatter_slices(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any
 
 @rule("ResourceStridedSliceAssign", "StridedSliceAssign")
 def assign_slice(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Assigns a part of a variable, which constants name."""
+    """Assign a part of a variable, which constants name."""
     resource, *bounds, value = inputs
     arrays = [constant_of(x.node) for x in bounds]
     if None in arrays:

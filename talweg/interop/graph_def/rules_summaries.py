@@ -25,7 +25,7 @@ def _text(tag: Any) -> str:
 
 
 def _scalar(tags: Any, values: Any) -> Any:
-    """Writes one number, or one for each of several tags."""
+    """Write one number, or one for each of several tags."""
     names, numbers = np.asarray(tags._array, object), np.asarray(values._array)
     if names.shape != numbers.shape:
         shapes = f"{list(names.shape)} != {list(numbers.shape)}"

@@ -114,13 +114,13 @@ def find_values(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("LookupTableInsert", "LookupTableInsertV2")
 def insert_keys(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Inserts keys with their values."""
+    """Insert keys with their values."""
     return inputs[0].handle.insert(inputs[1], inputs[2])
 
 
 @rule("LookupTableRemoveV2")
 def remove_keys(builder: GraphBuilder, item: object, inputs: list) -> Any:
-    """Removes keys."""
+    """Remove keys."""
     return inputs[0].handle.remove(inputs[1])
 
 
@@ -145,5 +145,5 @@ def count_keys(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("LookupTableExport", "LookupTableExportV2")
 def export_table(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """Exports all keys and values."""
+    """Export all keys and values."""
     return list(inputs[0].handle.export())

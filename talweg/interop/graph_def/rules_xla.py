@@ -37,7 +37,7 @@ def build_call_module(builder: GraphBuilder, item: NodeRecord, inputs: list) -> 
 
 
 def call_module(operands: list, attributes: dict[str, Any]) -> list:
-    """Runs a module of StableHLO for tensors, by the operation's attributes.
+    """Run a module of StableHLO for tensors, by the operation's attributes.
 
     UnimplementedError for a module that calls functions of TensorFlow, or one of old conventions.
     """

@@ -44,7 +44,7 @@ class ImportScope:
         raise KeyError(reference)
 
     def control(self, name: str) -> Any:
-        """Returns the control edge of a node; None if there is none."""
+        """Return the control edge of a node; None if there is none."""
         scope: ImportScope | None = self
         while scope is not None:
             if name in scope.done:
@@ -53,7 +53,7 @@ class ImportScope:
         return None
 
     def set(self, name: str, outputs: list, control: Operation | Symbol | None) -> None:
-        """Sets the outputs and the control edge of a node."""
+        """Set the outputs and the control edge of a node."""
         self.done[name] = control
         for number, value in enumerate(outputs):
             self.values[name, number] = value
@@ -66,7 +66,7 @@ class Namer:
         self.graph, self.prefix = graph, prefix
 
     def check(self, names: dict[Any, Any]) -> None:
-        """Raises ValueError if a name is taken."""
+        """Raise ValueError if a name is taken."""
         if self.prefix:
             return  # a scope that was just made
         for name in names:
@@ -74,7 +74,7 @@ class Namer:
                 raise value_error("TW506", f"Node name '{name}' already exists in the Graph")
 
     def name(self, item: NodeRecord, outputs: list, inputs: list, control: Any) -> list:
-        """Names a node's outputs; they become results of an operation of that name."""
+        """Name a node's outputs; they become results of an operation of that name."""
         full = f"{self.prefix}{item.name}"
         if not outputs or not all(type(x) is Symbol for x in outputs):
             variables = [x for x in outputs if isinstance(x, ResourceEdge) and not x.is_table]

@@ -113,7 +113,7 @@ def _update(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
 
 
 def _bounds(key: tuple) -> tuple[list[tuple], dict[str, int]]:
-    """Writes (begins, ends and strides, masks) of the key that a slice of a variable has."""
+    """Write (begins, ends and strides, masks) of the key that a slice of a variable has."""
     bounds: list[tuple] = []
     names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask")
     masks: dict[str, int] = dict.fromkeys(names, 0)
@@ -173,7 +173,7 @@ def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
 
 
 def _predicate(writer: Exporter, index: Node, label: str) -> tuple[Output, tuple]:
-    """Splits the number of a body: (a truth value, the numbers of the bodies for true and for
+    """Split the number of a body: (a truth value, the numbers of the bodies for true and for
     false).
     """
     if is_negated(index):

@@ -42,7 +42,7 @@ def operation_of(call: Any) -> str | None:
 
 
 def default_of(table: Table) -> np.ndarray:
-    """Returns a table's value for absent keys, as an array."""
+    """Return a table's value for absent keys, as an array."""
     return np.asarray(table.default_value._array)
 
 
@@ -53,7 +53,7 @@ def look_up(writer: Any, rule: Rule, x: object) -> WrittenNode:
 
 
 def creation(table: Table) -> tuple[str, dict[str, Any]]:
-    """Describes the creation of a table: (the operation that makes it, its attributes).
+    """Describe the creation of a table: (the operation that makes it, its attributes).
 
     Static tables of equal contents may share their name; each mutable one has its own.
     """

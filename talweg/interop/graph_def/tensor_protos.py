@@ -63,7 +63,7 @@ def shape_from_proto(message: Any) -> TensorShape:
 
 
 def read_values(message: Any) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Reads (the values a message holds, flat; the shape), where one value may stand for many.
+    """Read (the values a message holds, flat; the shape), where one value may stand for many.
 
     ValueError where the two do not fit; TypeError for dtypes without values.
     """
@@ -207,7 +207,7 @@ def array_to_proto(array: np.ndarray, dtype: DType | None = None) -> Any:
 
 
 def _message(array: np.ndarray, dtype: DType | None, dims: tuple, whole: bool) -> Any:
-    """Makes the message of a tensor of shape `dims`; the last value stands for more if not
+    """Make the message of a tensor of shape `dims`; the last value stands for more if not
     `whole`.
     """
     dtype = as_dtype(array.dtype) if dtype is None else dtype

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def form_of_call(call: OpaqueCall, operands: list, avals: tuple[Aval, ...]) -> Any:
-    """Translates an opaque call to operations, one a result; None if none of them does the same."""
+    """Translate an opaque call to operations, one a result; None if none of them does the same."""
     for function, form in FORMS.items():
         own = getattr(function, "in_eager_mode", function)
         if call.function in (function, own):
@@ -39,7 +39,7 @@ def form_of_call(call: OpaqueCall, operands: list, avals: tuple[Aval, ...]) -> A
 
 
 def _policy(policy: Policy, controls: bool) -> dict:
-    """Returns the attributes of TensorFlow's operations for errors in characters."""
+    """Return the attributes of TensorFlow's operations for errors in characters."""
     given = {"errors": policy.errors, "replacement_char": policy.replacement}
     return {**given, "replace_control_characters": policy.controls} if controls else given
 
@@ -103,7 +103,7 @@ def _element(x: object, place: int) -> WrittenNode:
 
 
 def _split(given: dict, operands: list, avals: list[Any]) -> Any:
-    """Splits strings into words: their values, and the splits of one row for each string."""
+    """Split strings into words: their values, and the splits of one row for each string."""
     x = given["input"]
     if type(x) is not Hole or len(avals) > 2:
         return None
@@ -121,7 +121,7 @@ def _split(given: dict, operands: list, avals: list[Any]) -> Any:
 
 
 def _to_tensor(given: dict, operands: list, avals: tuple[Aval, ...]) -> Any:
-    """Fills up the rows of a ragged tensor."""
+    """Fill up the rows of a ragged tensor."""
     parts = given["self"]
     if type(parts) is not Parts or len(parts.holes) < 2:
         return None
@@ -151,7 +151,7 @@ def _to_tensor(given: dict, operands: list, avals: tuple[Aval, ...]) -> Any:
 
 
 def _join(given: dict, operands: list, avals: list[Any]) -> Any:
-    """Joins texts element by element."""
+    """Join texts element by element."""
     parts = given["inputs"]
     if not isinstance(parts, (list, tuple)):
         return None

@@ -168,7 +168,7 @@ def convert_variables_to_constants(
     variable_names_whitelist: Any = None,
     variable_names_blacklist: Any = None,
 ) -> Any:
-    """Extracts the GraphDef of `output_node_names`, variables replaced by their values in `sess`.
+    """Extract the GraphDef of `output_node_names`, variables replaced by their values in `sess`.
 
     Only variables of the one list, and none of the other, are replaced.  All their values are in
     the result, however large they are.
@@ -229,7 +229,7 @@ class _Freezer:
         self.result = GraphDef()
 
     def frozen(self) -> Any:
-        """Makes the new GraphDef."""
+        """Make the new GraphDef."""
         self.result.library.CopyFrom(self.source.library)
         self.result.versions.CopyFrom(self.source.versions)
         dtypes_of = {
@@ -303,7 +303,7 @@ class _Freezer:
                 called.name = self.function(called.name, arguments)
 
     def function(self, name: str, arguments: dict) -> str:
-        """Makes a function some of whose arguments are values now, no variables."""
+        """Make a function some of whose arguments are values now, no variables."""
         key = (name, tuple(sorted((number, dtype.name) for number, dtype in arguments.items())))
         if key in self.made:
             return self.made[key]
@@ -352,7 +352,7 @@ def _dtype_of(node: Node) -> Any:
 
 
 def _gather(node: Node, dtype: DTypeLike) -> None:
-    """Rewrites ResourceGather(v, i) as Gather(v, i)."""
+    """Rewrite ResourceGather(v, i) as Gather(v, i)."""
     kind = node.attr["Tindices"].type
     if node.attr["batch_dims"].i:
         text = f"node '{node.name}' (ResourceGather) with batch_dims"

@@ -56,7 +56,7 @@ class ResourceEdge:
         return type(self.handle) is not Handle
 
     def read(self) -> Symbol:
-        """Reads the value here, as of the control dependencies in force."""
+        """Read the value here, as of the control dependencies in force."""
         if self.written is not None:
             return self.written
         return base().read_variable(self.handle)
@@ -81,12 +81,12 @@ def base() -> Any:
 
 
 def tensor(value: Symbol | ResourceEdge) -> Any:
-    """Converts an edge's value to a tensor: a reference is read."""
+    """Convert an edge's value to a tensor: a reference is read."""
     return value.read() if isinstance(value, ResourceEdge) and value.reference else value
 
 
 def pass_on(value: Symbol | ResourceEdge) -> Any:
-    """Passes `value` on as the result of an operation of its own."""
+    """Pass `value` on as the result of an operation of its own."""
     if type(value) is not Symbol:
         return value
     if value.dtype.is_numeric and not value.dtype.is_quantized:
@@ -102,7 +102,7 @@ def constant(value: int | np.ndarray, dtype: DType | None = None) -> Symbol:
 
 @cache
 def raw_operation(name: str) -> tuple[Any, tuple]:
-    """Finds (the function of tf.raw_ops, the names of its arguments); (None, ...) if there is
+    """Find (the function of tf.raw_ops, the names of its arguments); (None, ...) if there is
     none.
     """
     try:

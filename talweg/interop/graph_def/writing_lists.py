@@ -33,7 +33,7 @@ def empty_list(dtype: DType) -> WrittenNode:
 
 @describe_as("list_clear")
 def write_cleared(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
-    """Writes a list with zeros in place of an element: an absent one counts as zeros."""
+    """Write a list with zeros in place of an element: an absent one counts as zeros."""
     values, index = operands
     if node.operands[1].aval.dims != ():
         raise cannot_write("a list without several elements")
@@ -46,7 +46,7 @@ def write_cleared(writer: Exporter, node: Node, operands: list, params: dict) ->
 
 @describe_as("variant_zero")
 def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Returns no element."""
+    """Return no element."""
     return empty_list(writer.element_dtype(node))  # type: ignore[attr-defined]
 
 
@@ -64,7 +64,7 @@ def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     "variant_sum",
 )
 def of_lists(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
-    """Writes the primitives of lists that TensorList operations have, too."""
+    """Write the primitives of lists that TensorList operations have, too."""
     name = node.prim.name
     first = operands[0]
     if name == "list_new":

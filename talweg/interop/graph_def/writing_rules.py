@@ -39,7 +39,7 @@ def vector(*numbers: int) -> Literal:
 
 
 def add_axis(x: Output, axis: int) -> WrittenNode:
-    """Adds an axis of size 1 to `x`."""
+    """Add an axis of size 1 to `x`."""
     return WrittenNode("ExpandDims", (x, Literal(np.int32(axis))), {})
 
 
@@ -47,7 +47,7 @@ def add_axis(x: Output, axis: int) -> WrittenNode:
 
 
 def _per_axis(numbers: tuple) -> list[int]:
-    """Returns one number for every axis of [N, *S, C]."""
+    """Return one number for every axis of [N, *S, C]."""
     return [1, *map(int, numbers), 1]
 
 
@@ -73,7 +73,7 @@ def _flat(params: dict) -> dict:
 
 @describe_as("convolution", "convolution_input_gradient", "convolution_filter_gradient")
 def convolution(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes convolutions of lines, images and volumes, and their transposes."""
+    """Write convolutions of lines, images and volumes, and their transposes."""
     line = len(params["strides"]) == 1
     kind = {
         "convolution": "",
@@ -129,7 +129,7 @@ def _convolution(
 def _in_groups(
     writer: Writer, node: Node, what: tuple, operands: tuple, groups: int, given: dict
 ) -> WrittenNode:
-    """Writes separate convolutions side by side: channels are cut, convolved and joined."""
+    """Write separate convolutions side by side: channels are cut, convolved and joined."""
     kind, spatial, dims = what
     last = spatial + 1
     if kind:
@@ -153,7 +153,7 @@ def _by_channel(writer: Writer, w: Output, dims: tuple, groups: int) -> WrittenN
 
 @describe_as("max_pool", "avg_pool", "avg_pool_transpose", "max_pool_scatter", "max_pool_gather")
 def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes pooling of lines, images and volumes, and its derivatives."""
+    """Write pooling of lines, images and volumes, and its derivatives."""
     name = node.prim.name
     line = len(params["strides"]) == 1
     dims = node.aval.dims
@@ -184,7 +184,7 @@ def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("patches", "max_pool_with_argmax")
 def write_windows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes patches, and maxima with their places."""
+    """Write patches, and maxima with their places."""
     if len(params["strides"]) != 2 or not isinstance(params["padding"], str):
         raise cannot_write(f"{node.prim.name} with these windows")
     given = {"strides": _per_axis(params["strides"]), "padding": params["padding"]}
@@ -202,7 +202,7 @@ def write_windows(writer: Writer, node: Node, operands: list, params: dict) -> A
 
 @describe_as("strided_slice", "unslice")
 def write_slice(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes slices with resolved bounds, where an end of -1 means: to the very first element."""
+    """Write slices with resolved bounds, where an end of -1 means: to the very first element."""
     begin, end, strides = params["begin"], params["end"], params["strides"]
     mask = sum(1 << i for i, e in enumerate(end) if type(e) is int and e < 0)
     bounds = tuple([writer.integers(part) for part in (begin, end, strides)])
@@ -218,7 +218,7 @@ def _slice_parts(writer: Writer, node: Node, x: Output, bounds: tuple, masks: di
 
 @describe_as("slice_by", "unslice_by")
 def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes slices as the user wrote them."""
+    """Write slices as the user wrote them."""
     begin, end, strides = [], [], []
     masks = {"begin_mask": 0, "end_mask": 0, "shrink_axis_mask": 0}
     for axis, part in enumerate(params["key"]):
@@ -240,7 +240,7 @@ def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("searchsorted")
 def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes rows of sorted numbers and of values, as matrices."""
+    """Write rows of sorted numbers and of values, as matrices."""
     x, v = operands
     rows = []
     for part, source in ((x, node.operands[0]), (v, node.operands[1])):
@@ -253,7 +253,7 @@ def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> An
 
 @describe_as("fft", "rfft", "irfft")
 def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes Fourier transforms; the axes are moved to the end and back if need be."""
+    """Write Fourier transforms; the axes are moved to the end and back if need be."""
     name, rank = node.prim.name, len(node.operands[0].aval.dims)
     axes = tuple(params["axes"]) if name == "fft" else (params["axis"],)
     if len(axes) > 3 or params.get("doubled") or params.get("halved"):
@@ -276,7 +276,7 @@ def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("scatter_rows")
 def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes the addition of rows of g where i says, along an axis."""
+    """Write the addition of rows of g where i says, along an axis."""
     g, i = operands
     axis, rank = params["axis"], len(node.aval.dims)
     if params["batch_dims"]:
@@ -296,7 +296,7 @@ def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> An
 
 @describe_as("unique")
 def unique(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes first places, numbers of values, counts."""
+    """Write first places, numbers of values, counts."""
     (x,) = operands
     dtype = params["dtype"]
     unique_node = writer.one(
@@ -352,13 +352,13 @@ def write_distribution(writer: Writer, node: Node, operands: list, params: dict)
     "reserve_stream",
 )
 def streams(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Returns None: streams have no form of their own."""
+    """Return None: streams have no form of their own."""
     return None
 
 
 @describe_as("random_numbers", "random_integers", "random_order", "random_classes")
 def random(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Writes numbers of a hidden stream, or of the stream of a seed."""
+    """Write numbers of a hidden stream, or of the stream of a seed."""
     source = node.operands[0]
     name = node.prim.name
     if name == "random_order":
@@ -419,7 +419,7 @@ def word(state: Output, place: int) -> WrittenNode:
 
 
 def _part(x: Output | WrittenNode, first: int, last: int) -> WrittenNode:
-    """Slices some neighbours in a vector."""
+    """Slice some neighbours in a vector."""
     return WrittenNode("StridedSlice", (x, vector(first), vector(last), vector(1)), {})
 
 

@@ -30,7 +30,7 @@ def _number(data: bytes) -> int:
 
 
 def fingerprint_of(model: Any, data: bytes) -> bytes:
-    """Computes the fingerprint of a model whose bytes are `data`, as bytes."""
+    """Compute the fingerprint of a model whose bytes are `data`, as bytes."""
     meta_graph = model.meta_graphs[0]
     signatures = b"".join(
         key.encode() + value.SerializeToString(deterministic=True)

@@ -94,7 +94,7 @@ def load_first_generation(model: object, folder: str, tags: object) -> FirstGene
 
 
 def choose_meta_graph(model: Any, folder: str, tags: Any) -> Any:
-    """Chooses the meta graph with exactly these tags; the only one if no tags are given."""
+    """Choose the meta graph with exactly these tags; the only one if no tags are given."""
     wanted = {tags} if isinstance(tags, str) else tags
     if wanted is None:
         if len(model.meta_graphs) != 1:
@@ -248,7 +248,7 @@ class ImportedGraph:
     # -- running parts
 
     def initialize(self) -> None:
-        """Runs the graph's initializer."""
+        """Run the graph's initializer."""
         operation = initializer_of(self.meta_graph)
         if operation is not None:
             self.function("initialize", {}, [], (operation,))()
@@ -261,7 +261,7 @@ class ImportedGraph:
         effects: tuple = (),
         positional: bool = False,
     ) -> Any:
-        """Makes a function from named tensors of the graph to a nest of others."""
+        """Make a function from named tensors of the graph to a nest of others."""
         specs = {key: self._spec(text, key) for key, text in feeds.items()}
         flat: list[TensorSpec] = []
         signature = (tuple(specs.values()), {}) if positional else ((), specs)
@@ -301,7 +301,7 @@ class ImportedGraph:
         return [tensor(builder.input(origin, reference, scope)) for reference in wanted]
 
     def _spec(self, text: str, name: str | None) -> TensorSpec:
-        """Makes the spec of a tensor of the graph."""
+        """Make the spec of a tensor of the graph."""
         node, number = _reference(text)
         item = self.items.get(node)
         if item is None:

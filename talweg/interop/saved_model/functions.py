@@ -81,7 +81,7 @@ class Traces:
 
 
 def _argument(message: Any, writer: Exporter, node: Node, value: object, label: str | None) -> Any:
-    """Adds an argument for an input of the trace; its shape."""
+    """Add an argument for an input of the trace; its shape."""
     if isinstance(value, Handle):
         writer.captured_variables[node] = value
         return _resource(message, writer, value)
@@ -106,7 +106,7 @@ def _plain(label: str) -> str:
 
 
 def _resource(message: Any, writer: Exporter, handle: Any) -> Any:
-    """Adds one more argument for a variable or table; its shape."""
+    """Add one more argument for a variable or table; its shape."""
     base = handle.name.partition(":")[0].rpartition("/")[2]
     name = writer.unique(_plain(f"{base}_resource"))
     part = message.signature.input_arg.add()
@@ -131,7 +131,7 @@ def _first_reads(writer: Exporter, captured: dict) -> dict[Any, list[str]]:
 
 
 def _check(function: Any, trace: ConcreteFunction) -> None:
-    """Raises UnimplementedError if something in a function is not TensorFlow's."""
+    """Raise UnimplementedError if something in a function is not TensorFlow's."""
     for node in function.node_def:
         if REASON in node.attr:
             reason = node.attr[REASON].s.decode("utf-8", "replace")

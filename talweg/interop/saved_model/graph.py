@@ -91,7 +91,7 @@ class OuterGraph:
     def signature(
         self, key: str, trace: ConcreteFunction, traces: Traces, captured: list[Output]
     ) -> None:
-        """Writes a call of a signature's function, with placeholders for its arguments."""
+        """Write a call of a signature's function, with placeholders for its arguments."""
         message = self.meta_graph.signature_def[key]
         message.method_name = PREDICT_METHOD_NAME
         inputs = []
@@ -112,7 +112,7 @@ class OuterGraph:
     # -- saving and restoring in sessions
 
     def saver(self, variables: dict[str, tuple], extra: dict[str, np.ndarray]) -> None:
-        """Writes operations that write and read the variables' files, as sessions use them.
+        """Write operations that write and read the variables' files, as sessions use them.
 
         variables: key in the checkpoint -> (resource, dtype); extra: other tensors that are saved.
         """

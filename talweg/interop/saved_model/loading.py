@@ -91,7 +91,7 @@ def load_partial(
 
 
 def _numbers(nodes: Any, paths: Any) -> dict[str, int]:
-    """Finds the numbers of the objects that paths lead to; ValueError for a path that leads
+    """Find the numbers of the objects that paths lead to; ValueError for a path that leads
     nowhere.
     """
     below = [{child.local_name: child.node_id for child in node.children} for node in nodes]

@@ -70,7 +70,7 @@ class ObjectWriter:
         return files
 
     def _describe(self, obj: object, message: Any, graph: OuterGraph, files: dict) -> None:
-        """Describes an object in its message; functions follow later, when all captures have
+        """Describe an object in its message; functions follow later, when all captures have
         numbers.
         """
         table = wrap_table(obj)
@@ -122,7 +122,7 @@ class ObjectWriter:
         message.output_signature.CopyFrom(encode_value(output_signature(trace)))
 
     def _number_capture(self, captured: object, trace: ConcreteFunction, graph: OuterGraph) -> int:
-        """Numbers the object that a trace uses from outside; tensors become objects."""
+        """Number the object that a trace uses from outside; tensors become objects."""
         thing = captured.variable if isinstance(captured, Handle) else captured
         number = self.numbers.get(id(thing))
         if number is not None:
@@ -140,13 +140,13 @@ class ObjectWriter:
         return number
 
     def add_constant(self, output: Output) -> int:
-        """Adds one more object: a constant; its number."""
+        """Add one more object: a constant; its number."""
         message = self.message.nodes.add()
         message.constant.operation = output.node
         return len(self.message.nodes) - 1
 
     def find_captured_outputs(self, trace: ConcreteFunction, traces: Traces) -> list[Output]:
-        """Finds the nodes of a trace's captures."""
+        """Find the nodes of a trace's captures."""
         return [
             self.outputs[id(x.variable if isinstance(x, Handle) else x)]
             for x in traces.captures[traces.names[id(trace)]]
@@ -177,7 +177,7 @@ def _describe_variable(variable: Variable, message: Any) -> None:
 
 
 def _identifier(obj: object) -> str:
-    """Returns the name of a kind of object, by which TensorFlow revives it."""
+    """Return the name of a kind of object, by which TensorFlow revives it."""
     if isinstance(obj, SignatureMap):
         return "signature_map"
     if isinstance(obj, list):

@@ -19,7 +19,7 @@ _FIELDS = ("args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults
 
 
 def input_signature(trace: ConcreteFunction) -> tuple:
-    """Returns the (positional, keyword) arguments a trace is for: specs, and Python values as they
+    """Return the (positional, keyword) arguments a trace is for: specs, and Python values as they
     are.
 
     ValueError for variables among them, which have no form here.
@@ -90,7 +90,7 @@ def _plain(value: object) -> Any:
 
 
 def signature_of(message: Any) -> inspect.Signature | None:
-    """Returns the parameters of a saved function; None if they are not known."""
+    """Return the parameters of a saved function; None if they are not known."""
     if message.fullargspec.WhichOneof("kind") is None:
         return None
     pairs = {pair.key: read(pair.value) for pair in message.fullargspec.named_tuple_value.values}

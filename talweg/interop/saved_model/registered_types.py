@@ -88,7 +88,7 @@ def registration_for(obj: object) -> VersionedTypeRegistration | None:
 
 @export("__internal__.saved_model.load.get_setter")
 def get_setter(proto: Any) -> Callable[[Any, str, Any], None] | None:
-    """Finds the function that sets the children of a message's object; None if it is not
+    """Find the function that sets the children of a message's object; None if it is not
     registered.
     """
     found = registration_of(proto)

@@ -42,7 +42,7 @@ class Origin:
         self.described = f"the saved function '{name}'"
 
     def error(self, text: str) -> ValueError:
-        """Makes the error of a function, to be raised."""
+        """Make the error of a function, to be raised."""
         return value_error("TW509", f"{self.described}: {text}")
 
 
@@ -105,13 +105,13 @@ class SavedTrace:
 
 
 def plain_name(name: str) -> str:
-    """Strips the affixes of a saved model from the name of a function."""
+    """Strip the affixes of a saved model from the name of a function."""
     found = re.fullmatch(r"_*(?:inference|forward|backward)_(.+?)_\d+", name)
     return name if found is None else found[1]
 
 
 def entering(thing: object) -> Any:
-    """Converts a captured object to its value inside the function."""
+    """Convert a captured object to its value inside the function."""
     if isinstance(thing, Variable):
         return ResourceEdge(thing.handle)
     if isinstance(thing, Tensor):
@@ -134,7 +134,7 @@ def _names(specs: list[TensorSpec]) -> list[str]:
 
 
 def _format_parameters(parameters: inspect.Signature | None, signature: tuple) -> list[tuple]:
-    """Formats each parameter of a trace: name, kind, spec."""
+    """Format each parameter of a trace: name, kind, spec."""
     args, kwargs = signature
     kinds = inspect.Parameter
     own = (
@@ -220,7 +220,7 @@ def _format_call(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
 
 
 def match_arguments(expected: object, given: Any, convert: bool) -> list | None:
-    """Matches `given` with the specs of a trace: the tensors, or None if it does not fit.
+    """Match `given` with the specs of a trace: the tensors, or None if it does not fit.
 
     Numbers, arrays and lists become tensors only if `convert` says so.
     """

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def zeros_like(shape: Any, dtype: DTypeLike) -> np.ndarray:
-    """Makes zeros or empty strings of a shape, of which unknown sizes are 1."""
+    """Make zeros or empty strings of a shape, of which unknown sizes are 1."""
     dims = [size or 1 for size in (shape.as_list() if shape.rank is not None else ())]
     return np.full(dims, b"", object) if dtype is string else np.zeros(dims, dtype.numpy_dtype)
 
@@ -131,7 +131,7 @@ class Reviver:
             raise value_error("TW509", f"{self.folder} holds no objects")
 
     def root(self) -> Any:
-        """Revives the object that was saved."""
+        """Revive the object that was saved."""
         for number in range(len(self.nodes)):
             self.get(number)
         for number, node in enumerate(self.nodes):
@@ -294,7 +294,7 @@ class Reviver:
     # -- children
 
     def _setter(self, number: int, node: Node) -> Any:
-        """Returns the function that sets the children of an object, where it is not of a class of
+        """Return the function that sets the children of an object, where it is not of a class of
         ours.
         """
         if number in self.given:

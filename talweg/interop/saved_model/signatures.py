@@ -70,7 +70,7 @@ def _can_be_signature(concrete: ConcreteFunction) -> bool:
 
 
 def canonical(signatures: object) -> dict[str, ConcreteFunction]:
-    """Converts signatures given by the user to functions of keywords that return dictionaries.
+    """Convert signatures given by the user to functions of keywords that return dictionaries.
 
     ValueError for what is no function with known arguments.
     """
@@ -143,7 +143,7 @@ def _check_names(concrete: ConcreteFunction) -> list[str]:
 
 
 def _name_results(results: object, name: str) -> dict[str, Any]:
-    """Names the results: `output_0`, ... where they have no names."""
+    """Name the results: `output_0`, ... where they have no names."""
     if isinstance(results, Mapping):
         for key, value in results.items():
             if not isinstance(key, str):

@@ -23,7 +23,7 @@ FUNCTIONS = (Function, ConcreteFunction)
 
 
 def same_object(value: object) -> Any:
-    """Returns the object that `value` counts as: the variable behind a Keras variable, a method's
+    """Return the object that `value` counts as: the variable behind a Keras variable, a method's
     function.
     """
     if isinstance(value, BoundFunction):
@@ -46,7 +46,7 @@ def is_saved(value: object, inside: tuple = ()) -> bool:
 
 
 def children(obj: object, cache: dict | None = None) -> dict[str, Any]:
-    """Returns the children directly below an object, by name."""
+    """Return the children directly below an object, by name."""
     if isinstance(obj, CONTAINERS) and not isinstance(obj, Trackable):
         return _parts(obj)
     if isinstance(obj, SignatureMap):
@@ -116,7 +116,7 @@ def functions_of(obj: object) -> dict[str, Any]:
 
 
 def survey(root: Any, signatures: SignatureMap, cache: dict) -> Survey:
-    """Surveys `root` for saving: nearer objects first, each once, under its shortest path.
+    """Survey `root` for saving: nearer objects first, each once, under its shortest path.
 
     cache: what objects remember of each other while they say their children.
     """

@@ -31,7 +31,7 @@ class SavedTable:
         self.table = table
 
     def creation(self) -> tuple[str, dict]:
-        """Describes the creation of a table: (the operation that makes it, its attributes)."""
+        """Describe the creation of a table: (the operation that makes it, its attributes)."""
         return creation(self.table)
 
     def write_functions(self, objects: Any, graph: OuterGraph, number: int) -> None:

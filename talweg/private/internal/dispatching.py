@@ -43,7 +43,7 @@ class OpDispatcher:
     def _ask_on_failure(
         self, function: Callable[..., Any], before: tuple = ()
     ) -> Callable[..., Any]:
-        """Wraps `function`, which asks this dispatcher where it fails."""
+        """Wrap `function`, which asks this dispatcher where it fails."""
 
         def call(*args: object, **kwargs: object) -> Any:
             try:

@@ -70,7 +70,7 @@ def smart_cond(
 
 
 def _follows(node: Node, depth: int = 8) -> Any:
-    """Computes the value of a node that follows from known sizes, as that of tf.shape(x)[-1] > 1;
+    """Compute the value of a node that follows from known sizes, as that of tf.shape(x)[-1] > 1;
     None.
     """
     if node.aval.dtype.is_integer and node.aval.dims == ():

@@ -27,7 +27,7 @@ def _key_parts(value: object) -> list[tuple[Any, Any]]:
 def assert_shallow_structure(
     shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Raises TypeError or ValueError unless `shallow_tree` is `input_tree` as far as it goes.
+    """Raise TypeError or ValueError unless `shallow_tree` is `input_tree` as far as it goes.
 
     check_types: whether sequences must be of one type, too.
     """
@@ -106,7 +106,7 @@ def flatten_up_to(
 def flatten_with_tuple_paths_up_to(
     shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list[tuple]:
-    """Flattens as `flatten_up_to`, each part with the keys that lead to it."""
+    """Flatten as `flatten_up_to`, each part with the keys that lead to it."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     return list(_walk_up_to(shallow_tree, input_tree, expand_composites))
 
@@ -139,7 +139,7 @@ def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tup
 def map_structure_up_to(
     shallow_tree: object, func: Callable[..., Any], *inputs: object, **kwargs: object
 ) -> Any:
-    """Maps `func` over the parts of the inputs that stand at the leaves of `shallow_tree`.
+    """Map `func` over the parts of the inputs that stand at the leaves of `shallow_tree`.
 
     kwargs: check_types and expand_composites.  ValueError without inputs.
 
@@ -155,7 +155,7 @@ def map_structure_up_to(
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """Maps as `map_structure_up_to`; `func` gets the keys that lead to the parts first."""
+    """Map as `map_structure_up_to`; `func` gets the keys that lead to the parts first."""
     check_types = kwargs.pop("check_types", True)
     expand_composites = kwargs.pop("expand_composites", False)
     if not inputs:
@@ -170,12 +170,12 @@ def map_structure_with_tuple_paths_up_to(
 def map_structure_with_tuple_paths(
     func: Callable[..., Any], *structure: object, **kwargs: object
 ) -> Any:
-    """Maps as `tf.nest.map_structure`; `func` gets the keys that lead to the leaves first."""
+    """Map as `tf.nest.map_structure`; `func` gets the keys that lead to the leaves first."""
     return map_structure_with_tuple_paths_up_to(structure[0], func, *structure, **kwargs)
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwargs: object) -> Any:
-    """Maps as `map_structure_with_tuple_paths`, the keys joined to one text."""
+    """Map as `map_structure_with_tuple_paths`, the keys joined to one text."""
 
     def with_text(path: tuple, *leaves: object, **options: object) -> Any:
         return func("/".join(map(str, path)), *leaves, **options)

@@ -144,7 +144,7 @@ def execute_fn_for_device(
 @export("__internal__.distribute.variable_sync_on_read_context")
 @contextmanager
 def variable_sync_on_read_context() -> Iterator[None]:
-    """Opens a block in which replicas read the common value of a variable."""
+    """Open a block in which replicas read the common value of a variable."""
     yield
 
 
