@@ -423,7 +423,7 @@ def _seed(y: Symbol, weight: Any) -> Any:
 def _report_absent(
     sweep: graph_gradients.GraphSweep, ys: list, xs: list, places: list, mode: Any, stops: list
 ) -> None:
-    """Raises the first absent gradient as an error, or keeps its evidence for an explanation."""
+    """Raise the first absent gradient as an error, or keep its evidence for an explanation."""
     frame = user_frame(2)
     gather = _gatherer(sweep, ys, xs, stops, frame)
     if mode is UnconnectedGradients.ERROR:
