@@ -71,13 +71,13 @@ def _unit_rows(dtype: DTypeLike) -> Callable[[Any], Any]:
 
 @implement_hook("jacobian_rows")
 def jacobian_rows(sweep: Any, y: Any, at_once: bool) -> list:
-    """The rows of a Jacobian, for `GradientTape.jacobian`."""
+    """Return the rows of a Jacobian, for `GradientTape.jacobian`."""
     return batch.jacobian_rows(sweep, y, _unit_rows(y.dtype), at_once)
 
 
 @implement_hook("batch_jacobian_rows")
 def batch_jacobian_rows(sweep: Any, y: Any, x: Any, at_once: bool) -> Any:
-    """The rows of a batch Jacobian, for `GradientTape.batch_jacobian`."""
+    """Return the rows of a batch Jacobian, for `GradientTape.batch_jacobian`."""
     return batch.batch_jacobian_rows(sweep, y, _unit_rows(y.dtype), at_once)
 
 
@@ -153,7 +153,7 @@ def _map_together(fn: Callable[..., Any], elems: Any) -> Any:
 
 
 def _spread(leaves: list, size: Any) -> list:
-    """The leaves, those of one slice having it for every slice of the others."""
+    """Return the leaves, those of one slice having it for every slice of the others."""
     return [
         batch.broadcast_to(x, shape=(size, *x.dims[1:])) if _is_one(x.dims[0], size) else x
         for x in leaves
@@ -330,7 +330,7 @@ def _as_list(values: Any) -> list:
 
 
 def _graph_of(targets: list, function: str) -> Any:
-    """The graph of the targets; RuntimeError in eager mode."""
+    """Return the graph of the targets; RuntimeError in eager mode."""
     graph = dispatch.context.base
     if graph is None:
         raise RuntimeError(
@@ -352,7 +352,7 @@ def _sweep(graph: Any, targets: list, sources: list, stops: list) -> graph_gradi
 
 
 def _target(graph: Any, leaf: object) -> Symbol:
-    """A target as a tensor of the graph."""
+    """Return a target as a tensor of the graph."""
     leaf = leaf.values if isinstance(leaf, IndexedSlices) else custom.part_of(leaf)
     y = tensor(leaf)
     if y.dtype is string:
@@ -378,7 +378,7 @@ def _source(graph: Any, leaf: object) -> Any:
 
 
 def _seeds(targets: list, given: object) -> list:
-    """The cotangents the targets start from."""
+    """Return the cotangents the targets start from."""
     weights = [None] * len(targets) if given is None else _as_list(given)
     if len(weights) != len(targets):
         raise value_error(
@@ -466,7 +466,7 @@ def _absent(source: Any, mode: UnconnectedGradients) -> Any:
 
 
 def _like(source: Any, result: object) -> Any:
-    """A gradient in the form of its source."""
+    """Return a gradient in the form of its source."""
     return source._with_gradient(result) if hasattr(source, "_with_gradient") else result
 
 

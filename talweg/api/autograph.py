@@ -73,7 +73,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
 
 def _convert(entity: object) -> tuple[Any, FunctionType]:
-    """The converted code of an entity, and its function; ValueError for what has no code."""
+    """Return the converted code of an entity, and its function; ValueError for what has no code."""
     function = entity.__func__ if isinstance(entity, MethodType) else entity
     if not isinstance(function, FunctionType):
         hint = "its python_function" if hasattr(entity, "python_function") else ""

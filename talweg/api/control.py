@@ -42,7 +42,7 @@ def callable_or_error(value: object, function: str, argument: str) -> Any:
 
 
 def _truth(value: object, function: str, argument: str) -> bool:
-    """The truth value of a predicate; ValueError if it has several elements or is None."""
+    """Return the truth value of a predicate; ValueError if it has several elements or is None."""
     if value is None:
         raise value_error("TW104", f"{function}: {argument} is None", "a scalar truth value")
     if is_tensor_like(value):
@@ -101,7 +101,7 @@ def check_pairs(pred_fn_pairs: object, default: object, exclusive: bool) -> list
 
 
 def _pairs(function: str, argument: str, given: object) -> list:
-    """The pairs of a list, tuple or dict; TypeError where an entry is none."""
+    """Return the pairs of a list, tuple or dict; TypeError where an entry is none."""
     if not isinstance(given, (list, tuple, dict)):
         raise type_error(
             "TW104",
@@ -308,7 +308,7 @@ def _as_variables(value: object) -> Any:
 
 
 def _keep(leaf: object) -> Any:
-    """A leaf of the result: as a tensor, except composites and tensor arrays."""
+    """Return a leaf of the result: as a tensor, except composites and tensor arrays."""
     if structure.kind_of(leaf) == structure.COMPOSITE or hasattr(leaf, "mark_used"):
         return leaf
     return tensor(leaf)

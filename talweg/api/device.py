@@ -70,11 +70,11 @@ class DeviceSpec:
         return cls(**fields)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """The parts of a name, as a new DeviceSpec."""
+        """Return the parts of a name, as a new DeviceSpec."""
         return type(self).from_string(spec)
 
     def to_string(self) -> str:
-        """The name."""
+        """Return the name."""
         text = "".join(
             f"/{name}:{value}"
             for name, value in (("job", self.job), ("replica", self.replica), ("task", self.task))
@@ -86,7 +86,7 @@ class DeviceSpec:
         return f"{text}/device:{self.device_type}:{index}"
 
     def replace(self, **changes: object) -> DeviceSpec:
-        """A copy with some parts changed."""
+        """Return a copy with some parts changed."""
         return type(self)(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
 
     def make_merged_spec(self, other: DeviceSpec) -> DeviceSpec:
@@ -112,7 +112,7 @@ def _device_fields(parts: list[str]) -> dict[str, Any]:
 
 @implement_hook("device_spec")
 def device_spec(given: str) -> Any:
-    """A device as a DeviceSpec; functions and None as they are."""
+    """Return a device as a DeviceSpec; functions and None as they are."""
     if given is None or callable(given):
         return given
     device(given)
@@ -131,7 +131,7 @@ class Placed:
 
 @implement_hook("device_for")
 def device_for(scopes: tuple, made: Operation) -> str:
-    """The device of an operation made inside `scopes`, inner ones before outer ones."""
+    """Return the device of an operation made inside `scopes`, inner ones before outer ones."""
     found, text = DeviceSpec(), ""
     for given in reversed(scopes):
         if given is None:
@@ -176,7 +176,7 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
 
 
 def full_device(device: str) -> str:
-    """A device by its whole name; ValueError for what is none."""
+    """Return a device by its whole name; ValueError for what is none."""
     text = str(device)
     if not any([kind in text.upper() for kind in ("CPU", "GPU", "TPU")]):
         raise value_error("TW207", f"Unknown device {device!r}", "a name such as 'CPU:0'")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def explain_absence(
     tape: GradientTape, target: object, sources: object, frame: FrameType | None
 ) -> Any:
-    """The explanations for `tape.explain`."""
+    """Return the explanations for `tape.explain`."""
     targets = structure.flatten(target)
     _try_custom_rules(tape, targets, structure.flatten(sources))
     targets = targets[0] if len(targets) == 1 else targets
@@ -84,7 +84,7 @@ def _try_custom_rules(tape: GradientTape, targets: list, sources: list) -> None:
 
 @implement_hook("absence_as_error")
 def absence_as_error(evidence: Evidence) -> Exception:
-    """A ValueError that explains an absent gradient."""
+    """Return a ValueError that explains an absent gradient."""
     return ValueError(explain_gradient(evidence).in_an_error())
 
 

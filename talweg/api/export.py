@@ -79,7 +79,7 @@ def runs_graphs(function: T) -> T:
 
 
 def _on_device(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """The result of a call inside of `tf.device`, put there if it is a new tensor."""
+    """Return the result of a call inside of `tf.device`, put there if it is a new tensor."""
     in_graph = state.in_graph
     found = function(*args, **kwargs) if in_graph is None else in_graph(function, args, kwargs)
     known = [x for arg in args for x in (arg, getattr(arg, "_tensor", None))]
@@ -128,7 +128,7 @@ def export_lazily(load: Callable[[], Any], *names: str) -> None:
 
 
 def find_export(name: str) -> Any:
-    """The object of a name in `EXPORTS`."""
+    """Return the object of a name in `EXPORTS`."""
     value = EXPORTS[name]
     if not isinstance(value, Lazily):
         return value
@@ -183,7 +183,7 @@ V1 = "compat.v1."
 
 
 def find_shared_name(name: str) -> str | None:
-    """The name of v2 that means the same as `name` of compat.v1, if there is one."""
+    """Return the name of v2 that means the same as `name` of compat.v1, if there is one."""
     from talweg.api.table_v1 import SHARED
 
     own = name[len(V1) :]
@@ -235,7 +235,7 @@ class Namespace(ModuleType):
 
 
 def names_in(prefix: str) -> list[str]:
-    """The public names directly inside a namespace ('' for `tf` itself)."""
+    """Return the public names directly inside a namespace ('' for `tf` itself)."""
     from talweg.api.table import NAMESPACES, TABLE
 
     start = prefix + "." if prefix else ""
@@ -248,7 +248,7 @@ def names_in(prefix: str) -> list[str]:
 
 
 def namespace(name: str) -> Namespace:
-    """The namespace `tf.<name>`, made on first use."""
+    """Return the namespace `tf.<name>`, made on first use."""
     full = f"talweg.{name}"
     found = sys.modules.get(full)
     if not isinstance(found, Namespace):

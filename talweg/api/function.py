@@ -111,19 +111,19 @@ def function(
 def autograph_converted(
     python_function: Callable[..., Any], features: object = None
 ) -> Callable[..., Any]:
-    """A Python function as AutoGraph converts it, with the optional `Feature`s asked for."""
+    """Return a Python function as AutoGraph converts it, with the optional `Feature`s asked for."""
     return convert.convert_function(python_function, convert.prints_values(features))
 
 
 @implement_hook("autograph_unconverted")
 def autograph_unconverted(python_function: Callable[..., Any]) -> Callable[..., Any]:
-    """A Python function whose own code, and functions it hands over, are not converted."""
+    """Return a Python function whose own code, and functions it hands over, are not converted."""
     return convert.do_not_convert_function(python_function)
 
 
 @implement_hook("lift_initial_value")
 def lift_initial_value(value: object) -> Any:
-    """The initial value of a variable made in a trace, as a tensor that has a value."""
+    """Return the initial value of a variable made in a trace, as a tensor that has a value."""
     if not any(type(leaf) is Symbol for leaf in structure.flatten(value)):
         return value
     return structure.map_leaves(value_now, value)

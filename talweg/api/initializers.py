@@ -38,14 +38,14 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict) -> Any:
-        """An initializer of the arguments that `get_config` gave."""
+        """Return an initializer of the arguments that `get_config` gave."""
         config = dict(config)
         config.pop("dtype", None)
         return cls(**config)
 
 
 def _whole_or_part(shape: ShapeLike, kwargs: dict) -> Any:
-    """The shape to make: that of a part of a variable if one is asked for."""
+    """Return the shape to make: that of a part of a variable if one is asked for."""
     for key in kwargs:
         if key not in _PARTITION:
             raise type_error("TW104", f"Unknown keyword arguments: {key}")
@@ -111,7 +111,7 @@ class Constant(Initializer):
         return constant(self.value, None if dtype is None else as_dtype(dtype), shape)
 
     def get_config(self) -> dict:
-        """The value."""
+        """Return the value."""
         return {"value": self.value}
 
 

@@ -141,19 +141,19 @@ class TFLiteConverter:
         signature_keys: Any = None,
         tags: Sequence[str] | None = None,
     ) -> TFLiteConverter:
-        """A converter for a saved model."""
+        """Return a converter for a saved model."""
         found = cls([], None)
         found.saved_model_dir = saved_model_dir
         return found
 
     @classmethod
     def from_keras_model(cls, model: Any) -> TFLiteConverter:
-        """A converter for a Keras model."""
+        """Return a converter for a Keras model."""
         return cls([], model)
 
     @classmethod
     def from_concrete_functions(cls, funcs: Any, trackable_obj: Any = None) -> TFLiteConverter:
-        """A converter for functions."""
+        """Return a converter for functions."""
         return cls(funcs, trackable_obj)
 
     def convert(self) -> bytes:

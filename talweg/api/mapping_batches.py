@@ -50,7 +50,7 @@ def _sparse(parts: list, size: int) -> Any:
 
 
 def _make_ragged(leaf: RaggedTensor, parts: list, size: int) -> Any:
-    """The ragged tensor of the flat values [n, k, ...] and the row splits of n slices."""
+    """Return the ragged tensor of the flat values [n, k, ...] and the row splits of n slices."""
     flat, *splits = parts
     lengths = []
     for own in splits:
@@ -69,7 +69,7 @@ def _make_ragged(leaf: RaggedTensor, parts: list, size: int) -> Any:
 
 
 def interpreter_of(ys: list) -> Any:
-    """The innermost batching that some of `ys` belong to; None if there is none."""
+    """Return the innermost batching that some of `ys` belong to; None if there is none."""
     own = [y.interpreter for y in ys if type(y) is BatchTensor]
     return max(own, key=lambda interpreter: interpreter.level) if own else None
 

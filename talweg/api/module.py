@@ -102,7 +102,7 @@ class Module(AutoTrackable):
         with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:
-        """The attributes' leaves for which `predicate` holds, by sorted attribute name."""
+        """Return the attributes' leaves for which `predicate` holds, by sorted attribute name."""
         return _walk(
             self, recursive, predicate or (lambda x: True), with_path, attribute_traversal_key
         )
@@ -158,7 +158,7 @@ def _walk(
 
 
 def _leaves(value: object, place: tuple = ()) -> list:
-    """The leaves of a nest, with their places; a module or variable is a leaf."""
+    """Return the leaves of a nest, with their places; a module or variable is a leaf."""
     if isinstance(value, (Module, Variable)) or not structure.is_nested(value):
         return [(place, value)]
     if isinstance(value, dict):

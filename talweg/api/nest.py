@@ -155,7 +155,7 @@ def _assert_same(first: object, second: object, check_types: bool, composites: b
 
 
 def _parts_of(leaf: Any) -> Any:
-    """The tensors, or their specs, that a leaf consists of, by the kind of its spec."""
+    """Return the tensors, or their specs, that a leaf consists of, by the kind of its spec."""
     if _has_parts(leaf):
         return {type(leaf).__name__: list(leaf.part_specs())}
     if nests.is_nested(leaf, composites=True):

@@ -31,7 +31,7 @@ _DIGITS = {2: ("%.6g", "%.9g"), 4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
 
 
 def _float(value: Any) -> str:
-    """The fewer digits if they give the number back, else the more."""
+    """Return the fewer digits if they give the number back, else the more."""
     short, long = _DIGITS[value.dtype.itemsize]
     number = float(value)
     text = short % number
@@ -65,7 +65,7 @@ def element(value: Tensor, quoted: bool = False, errors: str = "backslashreplace
 
 
 def array_text(array: Any, summarize: int, quoted: bool = False, errors: str = "") -> str:
-    """An array in brackets, with `summarize` elements at either end of each axis.
+    """Return an array in brackets, with `summarize` elements at either end of each axis.
 
     quoted: whether a scalar string is, too.
     """
@@ -107,7 +107,7 @@ class _Place:
 
 
 def _text(value: TensorLike, summarize: int, quoted: bool = False) -> str | None:
-    """A tensor as text; None for other values."""
+    """Return a tensor as text; None for other values."""
     if isinstance(value, (Tensor, Variable)):
         return array_text(np.asarray(value.numpy()), summarize, quoted)
     if isinstance(value, SparseTensor):

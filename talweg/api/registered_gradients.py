@@ -97,7 +97,7 @@ class RegisteredRule:
         return hash((self.name, self.node))
 
     def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
-        """The registered function's cotangents of the inputs."""
+        """Return the registered function's cotangents of the inputs."""
         function = _registered[self.name]
         if function is None:
             return [None] * len(operands)

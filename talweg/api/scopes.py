@@ -173,7 +173,7 @@ def group(*inputs: object, **kwargs: object) -> Any:
 
 
 def _nodes_to_await(graph: Any, items: list) -> list:
-    """The nodes to wait for, each once."""
+    """Return the nodes to wait for, each once."""
     for item in items:
         if item is None:
             raise type_error("TW104", "Expected Operation, Tensor, or Variable, got None")

@@ -27,7 +27,7 @@ KINDS = (int8, int16, int32, int64, uint8, uint16, string)  # what sets are of
 
 
 def _sparse(x: TensorLike) -> SparseTensor:
-    """A SparseTensor; of a dense one every element is kept, zeros too."""
+    """Return a SparseTensor; of a dense one every element is kept, zeros too."""
     if isinstance(x, SparseTensor):
         return x
     x = tensor(x)

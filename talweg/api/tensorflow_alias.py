@@ -88,7 +88,7 @@ def exists(name: str) -> bool:
 
 
 def resolve(name: str) -> Any:
-    """The module of `name`, relative to `tf`."""
+    """Return the module of `name`, relative to `tf`."""
     name = without_v2(name)
     if name == "":
         return sys.modules["talweg"]
@@ -101,7 +101,7 @@ def resolve(name: str) -> Any:
 
 
 def without_v2(name: str) -> str:
-    """A name as it is without `compat.v2`, which is all of `tf` once more."""
+    """Return a name as it is without `compat.v2`, which is all of `tf` once more."""
     return "" if name == "compat.v2" else name.removeprefix("compat.v2.")
 
 

@@ -38,7 +38,7 @@ _SPEC = re.compile(r"TensorSpec\(shape=\(?([^()]*?),?\)?, dtype=tf\.(\w+), name=
 
 @implement_hook("html_view")
 def html_view(value: Any) -> str:
-    """The HTML of a tensor, a variable, a dataset, a traced function or a module."""
+    """Return the HTML of a tensor, a variable, a dataset, a traced function or a module."""
     for fits, view in (
         (lambda v: hasattr(v, "element_spec") and hasattr(v, "stage"), of_dataset),
         (lambda v: hasattr(v, "all_traces"), of_function),
@@ -55,7 +55,7 @@ def html_view(value: Any) -> str:
 
 
 def of_tensor(tensor: TensorLike) -> str:
-    """A tensor: shape, dtype, and its value if it has one."""
+    """Draw a tensor: shape, dtype, and its value if it has one."""
     if hasattr(tensor, "node"):
         text = f"<b>tf.Tensor</b> of a graph: shape {tensor.shape}, {tensor.dtype.name}"
         return f'{text} <span style="{GREY}">(a value comes when the graph runs)</span>'
@@ -63,7 +63,7 @@ def of_tensor(tensor: TensorLike) -> str:
 
 
 def of_variable(variable: Variable) -> str:
-    """A variable: name, and its value if it has one."""
+    """Draw a variable: name, and its value if it has one."""
     name = html.escape(str(variable.name).split(":")[0])
     frozen = "" if variable.trainable else ", not trainable"
     title = f"tf.Variable {name}{frozen}"
@@ -141,7 +141,7 @@ def looks_like_images(array: np.ndarray) -> bool:
 
 
 def picture(image: np.ndarray) -> str:
-    """An image as HTML, every so many pixels of a large one."""
+    """Return an image as HTML, every so many pixels of a large one."""
     step = -(-max(image.shape[:2]) // SIDE)
     small = image[::step, ::step]
     if small.dtype != np.uint8:
@@ -243,7 +243,7 @@ def of_trace(trace: Any) -> str:
 
 
 def of_ragged(tensor: Any) -> str:
-    """A ragged tensor: its shape, how long rows are, and the first of them."""
+    """Draw a ragged tensor: its shape, how long rows are, and the first of them."""
     values = tensor.flat_values
     head = f"<b>tf.RaggedTensor</b> shape {tensor.shape}, {tensor.dtype.name}"
     if hasattr(values, "node"):
@@ -291,12 +291,12 @@ def of_module(module: Any) -> str:
 
 
 def name_of(dtype: DType | str) -> str:
-    """A dtype's name; Keras has texts."""
+    """Return a dtype's name; Keras has texts."""
     return getattr(dtype, "name", None) or str(dtype)
 
 
 def table(heads: tuple[str, ...], rows: list[tuple[str, ...]], most: int = ROWS) -> str:
-    """A table; the middle of one of more than `most` rows is left out."""
+    """Return a table; the middle of one of more than `most` rows is left out."""
     if len(rows) > most:
         left_out = (f"... {len(rows) - most} more ...", *[""] * (len(heads) - 1))
         rows = [*rows[: most // 2], left_out, *rows[-most // 2 :]]

@@ -29,7 +29,7 @@ class _Variables:
         self.made: list = []
 
     def get(self, name: str, shape: list, initializer: Any, trainable: bool = True) -> Any:
-        """A variable of the scope in force."""
+        """Return a variable of the scope in force."""
         own = ["variables", *self.collections] if self.collections else None
         may = self.trainable and trainable
         if own is not None and may:
@@ -61,7 +61,7 @@ def _columns(feature_columns: Any, allowed: tuple, features: dict[Any, Any]) -> 
 
 
 def _rows(column: Any, cache: Any, variables: _Variables) -> Any:
-    """The numbers of a dense column; an embedding's table is a variable."""
+    """Return the numbers of a dense column; an embedding's table is a variable."""
     if not isinstance(column, EmbeddingColumn):
         return column.get_dense_tensor(cache, None)
     name, shape = "embedding_weights", column.table_shape

@@ -79,7 +79,7 @@ def default_graph() -> Any:
 
 
 def new_bottom() -> Graph:
-    """A fresh graph for where none is entered in this thread."""
+    """Return a fresh graph for where none is entered in this thread."""
     _bottom.graph = Graph()
     return _bottom.graph
 

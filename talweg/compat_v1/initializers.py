@@ -34,7 +34,7 @@ TRUNCATED_DEVIATION = 0.87962566103423978  # of a normal number cut at two devia
 
 
 def sizes_of(shape: object) -> list:
-    """A shape as a list of its sizes; ValueError if one is unknown."""
+    """Return a shape as a list of its sizes; ValueError if one is unknown."""
     shape = as_shape(shape)
     if not shape.is_fully_defined():
         raise value_error("TW205", f"an initializer needs all sizes, got shape {shape}")
@@ -75,7 +75,7 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict) -> Any:
-        """An initializer of the arguments that `get_config` gave."""
+        """Return an initializer of the arguments that `get_config` gave."""
         return cls(**config)
 
 
@@ -193,7 +193,7 @@ class RandomUniform(Initializer):
         self.dtype = as_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         return stateful.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
@@ -219,7 +219,7 @@ class RandomNormal(Initializer):
         self.dtype = float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         return stateful.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
@@ -233,7 +233,7 @@ class TruncatedNormal(RandomNormal):
     """
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         return stateful.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
@@ -252,7 +252,7 @@ class UniformUnitScaling(Initializer):
         self.factor, self.seed, self.dtype = factor, seed, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         inputs = max(1.0, float(math.prod(sizes_of(shape)[:-1])))
         limit = math.sqrt(3 / inputs) * self.factor
         return stateful.uniform(shape, -limit, limit, dtype, self.seed)
@@ -300,7 +300,7 @@ class VarianceScaling(Initializer):
         self.seed, self.dtype = seed, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         inputs, outputs = fans(sizes_of(shape))
         number = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2.0}
         variance = self.scale / max(1.0, number[self.mode])
@@ -443,7 +443,7 @@ class Identity(Initializer):
         self.gain, self.dtype = gain, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The matrix."""
+        """Return the matrix."""
         sizes = sizes_of(shape)
         if len(sizes) != 2:
             raise value_error(

@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 
 def logger() -> logging.Logger:
-    """The logger; it writes to stderr if nothing else is set up, as TensorFlow's does."""
+    """Return the logger; it writes to stderr if nothing else is set up, as TensorFlow's does."""
     found = get_logger()
     if not found.handlers and not logging.getLogger().handlers:
         handler = logging.StreamHandler(sys.stderr)

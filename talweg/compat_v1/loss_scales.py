@@ -56,7 +56,7 @@ class FixedLossScale(LossScale):
         return look_up("no_op")(), True
 
     def get_config(self) -> dict:
-        """The arguments."""
+        """Return the arguments."""
         return {"loss_scale_value": self._value}
 
 
@@ -110,7 +110,7 @@ class DynamicLossScale(LossScale):
         return look_up("group")(*changed), finite
 
     def get_config(self) -> dict:
-        """The arguments."""
+        """Return the arguments."""
         names = ("initial_loss_scale", "increment_period", "multiplier")
         return dict(zip(names, self._config))
 
@@ -171,7 +171,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """A step, if all gradients are finite."""
+        """Return a step, if all gradients are finite."""
         pairs = list(grads_and_vars)
         update, finite = self._loss_scale.update([g for g, _ in pairs])
         if finite is True:
@@ -181,7 +181,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return look_up("group")(applied, update)
 
     def variables(self) -> list:
-        """The variables of the optimizer."""
+        """Return the variables of the optimizer."""
         return self._optimizer.variables()
 
 

@@ -73,7 +73,7 @@ class PartitionedVariable:
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """Return the shape of the whole."""
         return self._shape
 
     def _get_variable_list(self) -> list:
@@ -88,7 +88,7 @@ class PartitionedVariable:
         return next((n for n, count in enumerate(self._partitions) if count > 1), 0)
 
     def as_tensor(self) -> Tensor:
-        """The whole."""
+        """Return the whole."""
         parts = [convert_to_tensor(part) for part in self._variable_list]
         return parts[0] if len(parts) == 1 else look_up("concat")(parts, self.axis)
 
@@ -184,7 +184,7 @@ def make_parts(
 
 
 def join_parts(name: str, parts: list) -> PartitionedVariable | None:
-    """The whole of these parts; None unless they are all of them."""
+    """Return the whole of these parts; None unless they are all of them."""
     infos = [part._save_slice_info for part in parts]
     whole = infos[0].full_shape
     if sum(math.prod(info.var_shape) for info in infos) != math.prod(whole):

@@ -25,7 +25,7 @@ RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
 
 def absl(name: str) -> Any:
-    """A module of absl; ImportError that says what to install."""
+    """Return a module of absl; ImportError that says what to install."""
     try:
         return import_module(f"absl.{name}")
     except ModuleNotFoundError as error:
@@ -101,7 +101,7 @@ class Flags(ModuleType):
 
 
 def older_names(define: Callable[..., Any]) -> Any:
-    """A function that defines a flag, which takes the older names of its arguments, too."""
+    """Return a function that defines a flag, which takes the older names of its arguments, too."""
 
     @functools.wraps(define)
     def call(*arguments: object, **named: object) -> Any:

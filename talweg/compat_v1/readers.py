@@ -317,6 +317,6 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return tuple(found)
 
     def take_indexed_slices_grad(self, num_required: TensorLike, name: str | None = None) -> Any:
-        """The same as `tf.IndexedSlices`."""
+        """Return the same as `tf.IndexedSlices`."""
         indices, values, shape = self.take_grad(num_required, name)
         return IndexedSlices(values, indices, shape)

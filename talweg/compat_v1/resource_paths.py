@@ -61,7 +61,7 @@ PACKAGE = str(Path(__file__).resolve().parent.parent)
 
 
 def _folder() -> str:
-    """The folder of the file that calls, the first outside of talweg."""
+    """Return the folder of the file that calls, the first outside of talweg."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back

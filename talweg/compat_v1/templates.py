@@ -92,7 +92,7 @@ class Template:
         return len(self.trainable_variables)
 
     def _own(self) -> list:
-        """The variables that are kept here, by name."""
+        """Return the variables that are kept here, by name."""
         start = "" if self._scope is None else f"{self._scope.name}/"
         kept = self._kept or {}
         return [kept[name] for name in sorted(kept) if name.startswith(start)]

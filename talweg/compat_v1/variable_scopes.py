@@ -211,7 +211,7 @@ class variable_scope:
         return found
 
     def _operation_names(self, name: str) -> Any:
-        """The name scope of the operations inside."""
+        """Return the name scope of the operations inside."""
         if not self._named:
             return _no_names()
         last = name.name.split("/")[-1] if isinstance(name, VariableScope) else name

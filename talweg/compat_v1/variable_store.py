@@ -89,7 +89,7 @@ class VariableStore:
     def get(
         self, name: str, custom_getter: Callable[..., Any] | None = None, **options: Any
     ) -> Any:
-        """The variable of the full name `name`, through `custom_getter` if there is one."""
+        """Return the variable of the full name `name`, through `custom_getter` if there is one."""
         if custom_getter is None:
             return self._find_or_make(name, **options)
         if not callable(custom_getter):
@@ -239,7 +239,7 @@ def first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[An
 
 
 def default_initializer(name: str, dtype: DTypeLike) -> Any:
-    """The initializer of a variable for which none was given."""
+    """Return the initializer of a variable for which none was given."""
     if dtype.is_floating:
         return initializers.GlorotUniform()
     if dtype.is_integer or dtype.is_bool or dtype is string:
@@ -279,7 +279,7 @@ _outside = carry_context(_OutsideGraphs())
 
 
 def store() -> VariableStore:
-    """The store of the graph in force."""
+    """Return the store of the graph in force."""
     graph = outermost(dispatch.context.base)
     if graph is None or graph.building_function:
         if _outside.store is None:
@@ -292,7 +292,7 @@ def store() -> VariableStore:
 
 
 def current_store() -> Any:
-    """The store that variables are got from: that of `with_variable_store`, or `store()`."""
+    """Return the store that variables are got from: that of `with_variable_store`, or `store()`."""
     return store() if _outside.lent is None else _outside.lent
 
 
@@ -309,7 +309,7 @@ def with_variable_store(own: Any) -> Iterator[None]:
 
 
 def wrap_getter(getter: Any, inner: Any) -> Any:
-    """A custom getter around another one, that of the scope around."""
+    """Return a custom getter around another one, that of the scope around."""
     if getter is None:
         return inner
     if inner is None:
@@ -366,7 +366,7 @@ class VariableScope:
         self.dtype, self.use_resource, self.constraint = dtype, use_resource, constraint
 
     def derive(self, reuse: Any, name: str, name_scope: str, **options: object) -> VariableScope:
-        """A scope with these defaults, other than those given."""
+        """Return a scope with these defaults, other than those given."""
         own = {key: getattr(self, key) for key in HANDED_DOWN}
         own.update({key: value for key, value in options.items() if value is not None})
         own["custom_getter"] = wrap_getter(options.get("custom_getter"), self.custom_getter)
@@ -405,20 +405,20 @@ class VariableScope:
         self.custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list:
-        """The members of a collection whose names begin with this scope's."""
+        """Return the members of a collection whose names begin with this scope's."""
         scope = f"{self.name}/" if self.name else ""
         return hooks.default_graph().get_collection(name, scope)
 
     def trainable_variables(self) -> list:
-        """The trainable variables of this scope."""
+        """Return the trainable variables of this scope."""
         return self.get_collection(TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list:
-        """The global variables of this scope."""
+        """Return the global variables of this scope."""
         return self.get_collection(GLOBAL_VARIABLES)
 
     def local_variables(self) -> list:
-        """The local variables of this scope."""
+        """Return the local variables of this scope."""
         return self.get_collection(LOCAL_VARIABLES)
 
     def get_variable(

@@ -48,7 +48,7 @@ def _byte_table() -> list[int]:
 
 @cache
 def _pair_table() -> np.ndarray:
-    """The register after two bytes, for every pair of them."""
+    """Return the register after two bytes, for every pair of them."""
     table = np.array(_byte_table(), np.uint32)
     pairs = np.arange(1 << 16, dtype=np.uint32)
     first = table[pairs & 0xFF]
@@ -75,7 +75,7 @@ def _power(exponent: int) -> int:
 
 
 def _shift_zeros(register: object, count: int) -> Any:
-    """The register after `count` more bytes that are zero."""
+    """Return the register after `count` more bytes that are zero."""
     exponent = 3
     while count:
         if count & 1:
@@ -130,5 +130,5 @@ def crc32c(data: Any, value: int = 0) -> int:
 
 
 def mask_checksum(checksum: int) -> int:
-    """A checksum as it stands in files, where it may itself be summed."""
+    """Return a checksum as it stands in files, where it may itself be summed."""
     return ((checksum >> 15 | checksum << 17) + MASK_DELTA) & ONES

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def wrong(what: str) -> Exception:
-    """The error of a record that is not as it should be; the caller raises it."""
+    """Return the error of a record that is not as it should be; the caller raises it."""
     return InvalidArgumentError(None, None, compose("TW207", what))
 
 

@@ -94,7 +94,7 @@ def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _part(data: bytes, wanted: int) -> bytes:
-    """The inner message of a field; several are one after the other."""
+    """Return the inner message of a field; several are one after the other."""
     return b"".join(
         content
         for number, wire, content in read_raw_fields(data, not_an_example)
@@ -103,10 +103,10 @@ def _part(data: bytes, wanted: int) -> bytes:
 
 
 def features(data: bytes) -> dict[str, bytes]:
-    """The features of an Example, each as the bytes of its message."""
+    """Return the features of an Example, each as the bytes of its message."""
     return dict(_entries(_part(data, 1)))
 
 
 def feature_lists(data: bytes) -> dict[str, list[bytes]]:
-    """The lists of features of a SequenceExample."""
+    """Return the lists of features of a SequenceExample."""
     return {name: list(_contents(value, LENGTH)) for name, value in _entries(_part(data, 2))}

@@ -31,7 +31,7 @@ _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2  # <fcntl.h>, <linux/fs.h
 
 
 def check_name(path: Any) -> Any:
-    """The name of a file; InvalidArgumentError for one that no file has."""
+    """Return the name of a file; InvalidArgumentError for one that no file has."""
     if ("\0" in path) if isinstance(path, str) else (b"\0" in path):
         raise invalid("TW209", f"{path!r} has a zero byte in it, as no name of a file has")
     return path
@@ -122,7 +122,7 @@ def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def _new_file(path: str) -> tuple[str, BinaryIO]:
-    """A new file beside `path`, locked: its name, and itself."""
+    """Return a new file beside `path`, locked: its name, and itself."""
     folder = os.path.dirname(path)
     while True:
         handle, temporary = tempfile.mkstemp(SUFFIX, _start(path), folder or ".")
@@ -270,7 +270,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _umask() -> int:
-    """The permissions that new files of this process go without."""
+    """Return the permissions that new files of this process go without."""
     present = os.umask(0o022)
     os.umask(present)
     return present

@@ -200,7 +200,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float) -> T
 
 
 def tensor_of(values: np.ndarray, dtype: DType) -> Tensor:
-    """An array that NumPy made as a tensor of a dtype."""
+    """Return an array that NumPy made as a tensor of a dtype."""
     return as_array(values.astype(dtype.numpy_dtype))
 
 

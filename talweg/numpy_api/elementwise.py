@@ -310,7 +310,7 @@ def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def _euclid(a: Tensor, b: Tensor) -> tuple:
-    """A step of Euclid's algorithm where it has not ended."""
+    """Return a step of Euclid's algorithm where it has not ended."""
     zero = as_array(0, b.dtype)
     ended = look_up("equal")(b, zero)
     rest = look_up("math.floormod")(a, where(ended, as_array(1, b.dtype), b))

@@ -136,7 +136,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
 
 
 def mark_weak(result: object, weak: bool) -> Any:
-    """A result, marked where it is weak."""
+    """Return a result, marked where it is weak."""
     if weak and isinstance(result, Tensor):
         result._weak = True  # type: ignore[attr-defined]
     return result
@@ -153,7 +153,7 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
 
 
 def lattice_operators() -> dict[str, Callable[..., Any]]:
-    """The operators, as those two modes have them."""
+    """Return the operators, as those two modes have them."""
     return {
         name: _operator(name)
         for name in ("add", "subtract", "multiply", "truediv", "floordiv", "mod", "pow")

@@ -54,7 +54,7 @@ def default_float() -> DType:
 
 
 def default_int() -> DType:
-    """The dtype of integers made without one."""
+    """Return the dtype of integers made without one."""
     return int32 if lattice() else int64
 
 
@@ -97,7 +97,7 @@ _PYTHON_TYPES: dict[Any, Any] = {int: np.int64, complex: np.complex128}
 
 
 def to_dtype(dtype: object) -> DType:
-    """A dtype as NumPy users give it: `float` and `int` are the defaults."""
+    """Return a dtype as NumPy users give it: `float` and `int` are the defaults."""
     if dtype is float:
         return default_float()
     if dtype is int:
@@ -125,7 +125,7 @@ def _weak(value: object) -> bool:
 
 
 def as_array(value: object, dtype: object = None) -> Tensor:
-    """A value as a tensor, with NumPy's default dtypes for Python values."""
+    """Return a value as a tensor, with NumPy's default dtypes for Python values."""
     wanted = None if dtype is None else to_dtype(dtype)
     if is_tensor_like(value):
         found = tensor(value)

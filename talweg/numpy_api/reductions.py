@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def sum_dtype(x: Tensor) -> DType:
-    """The dtype in which NumPy adds: integers narrower than the default are widened."""
+    """Return the dtype in which NumPy adds: integers narrower than the default are widened."""
     if x.dtype.is_bool:
         return default_int()
     if not x.dtype.is_integer or x.dtype.size >= default_int().size:

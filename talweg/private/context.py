@@ -68,7 +68,7 @@ _reset_context = reset_context
 
 
 def context() -> EagerContext:
-    """The context of this process."""
+    """Return the context of this process."""
     return CONTEXT
 
 
@@ -77,22 +77,22 @@ def ensure_initialized() -> None:
 
 
 def eager_mode() -> Any:
-    """A block whose operations run at once."""
+    """Return a block whose operations run at once."""
     return dispatch.eagerly()
 
 
 def graph_mode() -> Any:
-    """A block whose operations go to the default graph of `compat.v1`."""
+    """Return a block whose operations go to the default graph of `compat.v1`."""
     return look_up("compat.v1.Graph")().as_default()
 
 
 def get_device_name() -> str:
-    """The device that `tf.device` has put in force; '' for none."""
+    """Return the device that `tf.device` has put in force; '' for none."""
     return CONTEXT.device_name
 
 
 def get_config() -> Any:
-    """The settings of a session that does as this process does."""
+    """Return the settings of a session that does as this process does."""
     return look_up("compat.v1.ConfigProto")()
 
 

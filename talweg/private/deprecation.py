@@ -68,7 +68,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 
 
 def deprecated_endpoints(*args: str) -> Callable:
-    """A decorator that notes the names by which a function should not be called any more."""
+    """Return a decorator that notes the names by which a function should not be called any more."""
 
     def decorate(function: Any) -> Any:
         function._tf_deprecated_api_names = args
@@ -80,7 +80,7 @@ def deprecated_endpoints(*args: str) -> Callable:
 def deprecated_alias(
     deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True
 ) -> Any:
-    """A function or class under an old name, which warns."""
+    """Return a function or class under an old name, which warns."""
     text = f"use {name} instead of {deprecated_name}"
     if isinstance(func_or_class, type):
         made = type(func_or_class.__name__, (func_or_class,), {"__doc__": func_or_class.__doc__})
@@ -158,7 +158,7 @@ def deprecated_arg_values(
 
 
 def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """The value of an argument that may have been given under its old name.
+    """Return the value of an argument that may have been given under its old name.
 
     ValueError if both are given.
     """

@@ -70,7 +70,7 @@ def _canonical() -> frozenset[str]:
 
 
 def _public_names(symbol: Any) -> list[str]:
-    """The names of one of talweg's objects."""
+    """Return the names of one of talweg's objects."""
     return [name for name, value in EXPORTS.items() if value is symbol]
 
 

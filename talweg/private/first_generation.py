@@ -23,7 +23,7 @@ class InputSpec:
 
 
 def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
-    """The public names of a module."""
+    """Return the public names of a module."""
     return [name for name in vars(sys.modules[module_name]) if not name.startswith("_")]
 
 
@@ -48,7 +48,7 @@ def remove_squeezable_dimensions(predictions: Any, labels: Any, weights: Any) ->
 def metric_variable(
     shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
 ) -> Any:
-    """A local variable of zeros in which a metric counts."""
+    """Return a local variable of zeros in which a metric counts."""
     v1 = look_up("compat.v1")
     return v1.Variable(
         lambda: look_up("zeros")(shape, dtype),
@@ -60,7 +60,7 @@ def metric_variable(
 
 
 def safe_scalar_div(numerator: Any, denominator: Any, name: str | None = None) -> Any:
-    """A quotient; 0 where the denominator is not positive."""
+    """Return a quotient; 0 where the denominator is not positive."""
     return look_up("math.divide_no_nan")(numerator, denominator)
 
 

@@ -54,25 +54,25 @@ def name_scope(
 
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
-    """A tensor that is there once operations have run."""
+    """Return a tensor that is there once operations have run."""
     with control_dependencies(dependencies):
         return look_up("identity")(output_tensor, name)
 
 
 def uid() -> int:
-    """A number that this process has not had."""
+    """Return a number that this process has not had."""
     return next(_numbers)
 
 
 def name_from_scope_name(name: str) -> str:
-    """The name of an operation that stands for a scope: without the `/` at its end."""
+    """Return the name of an operation that stands for a scope: without the `/` at its end."""
     return name[:-1] if name.endswith("/") else name
 
 
 def convert_to_tensor_or_composite(
     value: object, dtype: Any = None, name: str | None = None
 ) -> Any:
-    """A tensor of a value; sparse and ragged tensors, and their like, as they are."""
+    """Return a tensor of a value; sparse and ragged tensors, and their like, as they are."""
     return (
         value
         if structure.kind_of(value) == structure.COMPOSITE
@@ -86,12 +86,12 @@ def constant_value_as_shape(tensor: TensorLike) -> TensorShape:
 
 
 def try_evaluate_constant(tensor: TensorLike) -> Any:
-    """The value of a tensor that is known before the graph runs; None otherwise."""
+    """Return the value of a tensor that is known before the graph runs; None otherwise."""
     return get_static_value(tensor)
 
 
 def convert_variables_to_tensors(values: Any) -> Any:
-    """A nest with the values of its variables in their places."""
+    """Return a nest with the values of its variables in their places."""
     return structure.map_leaves(
         lambda x: convert_to_tensor(x) if hasattr(x, "assign") else x, values
     )
@@ -157,7 +157,7 @@ def add_operators(
 
 
 def make_composite_tensor(cls: type, module_name: str = "tf.linalg") -> type:
-    """A class of linear operators: they consist of their tensors without further ado."""
+    """Return a class of linear operators: they consist of their tensors without further ado."""
     return cls
 
 
@@ -192,7 +192,7 @@ def _get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
 
 
 def gen_new_seed(seed: int | None, salt: str) -> int | None:
-    """A seed made of another and a text; None stays None."""
+    """Return a seed made of another and a text; None stays None."""
     if seed is None:
         return None
     return int(hashlib.md5(f"{seed}{salt}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF

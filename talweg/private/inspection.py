@@ -73,7 +73,7 @@ def _arguments_of_signature(source: inspect.Signature) -> inspect.FullArgSpec:
 
 
 def getargspec(obj: object) -> ArgSpec:
-    """The arguments without annotations; ValueError for those that have only names."""
+    """Return the arguments without annotations; ValueError for those that have only names."""
     found = getfullargspec(obj)
     if found.kwonlyargs and not set(found.kwonlyargs) <= set(found.kwonlydefaults or ()):
         raise ValueError(f"{obj!r} has arguments that are given by name only")
@@ -81,7 +81,7 @@ def getargspec(obj: object) -> ArgSpec:
 
 
 def getcallargs(*func_and_positional: object, **named: object) -> dict[str, Any]:
-    """The values of the arguments of a call, by name; those that `**kwargs` takes, too."""
+    """Return the values of the arguments of a call, by name; those that `**kwargs` takes, too."""
     function, *positional = func_and_positional
     arguments = getfullargspec(function)
     if inspect.ismethod(function) and arguments.args[:1]:
@@ -97,7 +97,7 @@ def getcallargs(*func_and_positional: object, **named: object) -> dict[str, Any]
 
 
 def getmembers(object: Any, predicate: Any = None) -> list:
-    """The members of an object."""
+    """Return the members of an object."""
     return inspect.getmembers(object, predicate)
 
 
@@ -110,7 +110,7 @@ def isanytargetmethod(object: Any) -> bool:
 
 
 def getmro(cls: type) -> tuple:
-    """The classes that a class inherits from, itself first."""
+    """Return the classes that a class inherits from, itself first."""
     return inspect.getmro(cls)
 
 

@@ -86,7 +86,7 @@ def is_of_operations(name: str) -> bool:
 
 @cache
 def operations() -> dict[str, str]:
-    """The operations of `tf.raw_ops` by their names in Python."""
+    """Return the operations of `tf.raw_ops` by their names in Python."""
     rows = raw_ops.rows()
     return {snake_case(row.name): row.name for row in rows}
 
@@ -104,7 +104,7 @@ def snake_case(name: str) -> str:
 
 
 def by_position(raw: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `tf.raw_ops` that takes its arguments without names, too."""
+    """Return a function of `tf.raw_ops` that takes its arguments without names, too."""
     order = list(inspect.signature(raw).parameters)
 
     def call(*args: object, **kwargs: object) -> Any:

@@ -55,11 +55,11 @@ class CSRSparseMatrix(SparseMatrix):
         return self._sparse.dtype
 
     def to_dense(self) -> Any:
-        """The matrix as a dense tensor."""
+        """Return the matrix as a dense tensor."""
         return to_dense(self._sparse, validate_indices=False)
 
     def to_sparse_tensor(self) -> SparseTensor:
-        """The matrix as a SparseTensor, its places in order."""
+        """Return the matrix as a SparseTensor, its places in order."""
         return reorder(self._sparse)
 
     def nnz(self) -> Any:
@@ -70,18 +70,18 @@ class CSRSparseMatrix(SparseMatrix):
         return look_up("math.bincount")(rows, minlength=self.shape[0], maxlength=self.shape[0])
 
     def transpose(self) -> CSRSparseMatrix:
-        """The matrices with rows and columns exchanged."""
+        """Return the matrices with rows and columns exchanged."""
         rank = self.shape.rank or 2
         return CSRSparseMatrix(transpose(self._sparse, [*range(rank - 2), rank - 1, rank - 2]))
 
     def conj(self) -> CSRSparseMatrix:
-        """The matrix of the conjugates."""
+        """Return the matrix of the conjugates."""
         parts = self._sparse
         values = look_up("math.conj")(parts.values)
         return CSRSparseMatrix(SparseTensor(parts.indices, values, parts.dense_shape))
 
     def hermitian_transpose(self) -> CSRSparseMatrix:
-        """The conjugates, with rows and columns exchanged."""
+        """Return the conjugates, with rows and columns exchanged."""
         return self.conj().transpose()
 
 
@@ -97,7 +97,7 @@ def _sparse_of(value: Any, indices: Any) -> SparseTensor:
 
 
 def _orient(x: Any, transpose: bool, adjoint: bool) -> Any:
-    """A matrix, transposed or conjugated and transposed if that is asked for."""
+    """Return a matrix, transposed or conjugated and transposed if that is asked for."""
     is_sparse = isinstance(x, SparseMatrix)
     if adjoint:
         return x.hermitian_transpose() if is_sparse else look_up("linalg.adjoint")(x)

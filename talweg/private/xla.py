@@ -46,7 +46,7 @@ def call_module(
 
 
 def call_module_maximum_supported_version() -> int:
-    """The last version of the calling convention of modules that is known."""
+    """Return the last version of the calling convention of modules that is known."""
     return rules_xla.VERSIONS[-1]
 
 

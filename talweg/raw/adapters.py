@@ -43,7 +43,7 @@ def div(x: Tensor, y: Tensor) -> Any:
 
 
 def igamma_grad_a(a: Tensor, x: Tensor) -> Any:
-    """The derivative of the lower incomplete gamma function by a."""
+    """Return the derivative of the lower incomplete gamma function by a."""
     a, x = matching_tensors(a, x)
     a, x = a + arithmetic.zero_like(x), x + arithmetic.zero_like(a)
     return special.igamma_by_a(a, x, order=1)
@@ -75,7 +75,7 @@ def not_equal(x: Tensor, y: Tensor, strict: bool) -> Any:
 
 
 def population_count(x: Tensor) -> Any:
-    """The number of bits that are 1 in each integer, uint8."""
+    """Return the number of bits that are 1 in each integer, uint8."""
     x = tensor(x)
     if x.dtype not in dtypes.INTEGER:
         raise invalid("TW102", f"PopulationCount: x has dtype {x.dtype.name}", "integers")
@@ -125,7 +125,7 @@ def dense_bincount(input: Tensor, size: Any, weights: Tensor, binary_output: boo
 
 
 def bucketize(input: Tensor, boundaries: Any) -> Any:
-    """The number of boundaries at or below each element, int32."""
+    """Return the number of boundaries at or below each element, int32."""
     edges = np.asarray(list(boundaries), dtype=np.float32)
     if (np.diff(edges) < 0).any():
         raise invalid("TW207", f"Bucketize: boundaries={list(boundaries)} are not sorted")
@@ -146,7 +146,7 @@ def list_diff(x: Tensor, y: Tensor, out_idx: DTypeLike) -> tuple:
 
 
 def nth_element(input: Tensor, n: Any, reverse: bool) -> Any:
-    """The n-th smallest (or largest) element of each row."""
+    """Return the n-th smallest (or largest) element of each row."""
     x, place = tensor(input), integers(n, "NthElement", "n")[0]
     if not x.ndim or not 0 <= place < x.dims[-1]:
         raise invalid("TW206", f"NthElement: n={place} for rows of shape {x.dims[-1:]}")
@@ -168,7 +168,7 @@ def space_to_batch(input: Tensor, paddings: Any, block_size: int) -> Any:
 
 
 def broadcast_gradient_args(s0: Any, s1: Any) -> tuple:
-    """The axes over which a gradient is summed back to the shapes s0 and s1."""
+    """Return the axes over which a gradient is summed back to the shapes s0 and s1."""
     first, second = (integers(s, "BroadcastGradientArgs", "s") for s in (s0, s1))
     rank = max(len(first), len(second))
     left, right = ((1,) * (rank - len(s)) + tuple(s) for s in (first, second))
@@ -238,19 +238,19 @@ def data_format_permute(x: Tensor, src_format: str, dst_format: str) -> Any:
 
 
 def inplace_update(x: Tensor, i: Any, v: Any) -> Any:
-    """A copy of x with the rows i replaced by v."""
+    """Return a copy of x with the rows i replaced by v."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_update(x, rows, v)
 
 
 def inplace_add(x: Tensor, i: Any, v: Any) -> Any:
-    """A copy of x with v added to the rows i."""
+    """Return a copy of x with v added to the rows i."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_add(x, rows, v)
 
 
 def inplace_sub(x: Tensor, i: Any, v: Any) -> Any:
-    """A copy of x with v subtracted from the rows i."""
+    """Return a copy of x with v subtracted from the rows i."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_sub(x, rows, v)
 
@@ -270,7 +270,7 @@ def squeeze(input: TensorLike, axis: Any) -> Any:
 
 
 def matmul(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Any:
-    """The product of two matrices; InvalidArgumentError for any other rank."""
+    """Return the product of two matrices; InvalidArgumentError for any other rank."""
     a, b = matching_tensors(a, b)
     for x, name in ((a, "a"), (b, "b")):
         if x.ndim != 2:
@@ -281,7 +281,7 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Any:
 def batch_matmul(
     x: Tensor, y: Tensor, adj_x: bool, adj_y: bool, dtype: DTypeLike | None = None
 ) -> Any:
-    """The products of matrices, each replaced by its adjoint if asked."""
+    """Return the products of matrices, each replaced by its adjoint if asked."""
     return products.matmul(x, y, adjoint_a=adj_x, adjoint_b=adj_y, output_type=dtype)
 
 

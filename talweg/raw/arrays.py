@@ -82,7 +82,7 @@ def array(
     identical_element_shapes: bool = False,
     tensor_array_name: str = "",
 ) -> Any:
-    """The handle of a TensorArray."""
+    """Return the handle of a TensorArray."""
     dims = sizes_of(as_shape(element_shape))
     count = int(scalar_of(size))
     return handle_of(ArrayCell(count, dtype, dims, dynamic_size, clear_after_read))
@@ -94,7 +94,7 @@ def array_and_flow(**options: Any) -> tuple:
 
 
 def write(handle: Tensor, index: Any, value: Tensor, flow_in: Any) -> Any:
-    """The flow after an element was written."""
+    """Return the flow after an element was written."""
     _array(handle).write(int(scalar_of(index)), value)
     return _flow()
 
@@ -123,7 +123,7 @@ def pack(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLik
 
 
 def scatter_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any) -> Any:
-    """The flow after the rows of a tensor were written."""
+    """Return the flow after the rows of a tensor were written."""
     cell = _array(handle)
     for row, place in enumerate(integers_of(indices)):
         cell.write(place, value[row])
@@ -131,7 +131,7 @@ def scatter_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any) 
 
 
 def unpack(handle: Tensor, value: Tensor, flow_in: Any) -> Any:
-    """The flow after all rows of a tensor were written."""
+    """Return the flow after all rows of a tensor were written."""
     return scatter_array(handle, of_array(np.arange(value.dims[0])), value, flow_in)
 
 
@@ -144,7 +144,7 @@ def join_array(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape_exc
 
 
 def split_array(handle: Tensor, value: Tensor, lengths: Any, flow_in: Any) -> Any:
-    """The flow after the parts of a tensor were written."""
+    """Return the flow after the parts of a tensor were written."""
     cell = _array(handle)
     for place, part in enumerate(split(value, integers_of(lengths))):
         cell.write(place, part)
@@ -152,7 +152,7 @@ def split_array(handle: Tensor, value: Tensor, lengths: Any, flow_in: Any) -> An
 
 
 def array_size(handle: Tensor, flow_in: Any) -> Any:
-    """The number of elements."""
+    """Return the number of elements."""
     return of_array(len(_array(handle).values), int32)
 
 
@@ -176,7 +176,7 @@ def array_gradient(
 
 
 def array_gradient_alone(handle: Tensor, flow_in: Any, source: str) -> Any:
-    """The handle of the array of the gradients of an array."""
+    """Return the handle of the array of the gradients of an array."""
     return array_gradient(handle, flow_in, source)[0]
 
 
@@ -192,7 +192,7 @@ class StackCell:
 
 
 def stack_of(elem_type: Any, stack_name: str, max_size: Any = None) -> Any:
-    """The handle of a stack."""
+    """Return the handle of a stack."""
     return handle_of(StackCell(elem_type, -1 if max_size is None else int(scalar_of(max_size))))
 
 
@@ -214,7 +214,7 @@ def push_list(handle: Any, elem: Any) -> Any:
 
 
 def pop(handle: Tensor, elem_type: Any) -> Any:
-    """The element on top of a stack, which goes; InvalidArgumentError if it is empty."""
+    """Return the element on top of a stack, which goes; InvalidArgumentError if it is empty."""
     cell = thing_of(handle, StackCell, "StackPop")
     if not cell.values:
         raise invalid("TW206", "Stack is empty when calling Pop().")

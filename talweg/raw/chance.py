@@ -112,7 +112,7 @@ def draw_truncated_normal_rows(
 
 
 def crop(image: Tensor, size: Any, seed: int, seed2: int) -> Any:
-    """A block of an image at a random place."""
+    """Return a block of an image at a random place."""
     with seed_graph(seed, seed2) as own:
         size = concat([cast(size, int32), [image.dims[2]]], 0)
         return look_up("image.random_crop")(image, size, own)
@@ -125,7 +125,7 @@ def unforeseeable(shape: ShapeLike, dtype: DTypeLike) -> Any:
 
 
 def gamma_grad(alpha: float, sample: object) -> Any:
-    """The derivative of a gamma number by the shape parameter (Figurnov et al. 2018)."""
+    """Return the derivative of a gamma number by the shape parameter (Figurnov et al. 2018)."""
     shape = look_up("broadcast_dynamic_shape")(*[look_up("shape")(x) for x in (alpha, sample)])
     alpha, sample = hooks.broadcast_to(alpha, shape), hooks.broadcast_to(sample, shape)
     by_alpha = special.igamma_by_a(alpha, sample, order=1)
@@ -199,18 +199,18 @@ def sample_fixed_candidates(
 
 
 def key_and_counter(seed: TensorLike) -> tuple:
-    """The key and the counter of the stream of a seed."""
+    """Return the key and the counter of the stream of a seed."""
     stream = prims.seed_stream(seed, algorithm=prims.PHILOX)
     return stream[2:], stream[:2]
 
 
 def algorithm() -> Any:
-    """The number of Philox."""
+    """Return the number of Philox."""
     return of_array(prims.PHILOX, int32)
 
 
 def key_counter_algorithm(seed: TensorLike) -> tuple:
-    """The key and the counter of the stream of a seed, and the algorithm's number."""
+    """Return the key and the counter of the stream of a seed, and the algorithm's number."""
     return *key_and_counter(seed), algorithm()
 
 
@@ -274,7 +274,7 @@ def _generator(resource: object) -> Iterator[Any]:
 
 
 def read_and_skip(resource: object, alg: str, delta: float) -> Any:
-    """The state of a generator in a variable, which then moves on by `delta` numbers."""
+    """Return the state of a generator in a variable, which then moves on by `delta` numbers."""
     state = variable_of(resource).read_value()
     with _generator(resource) as generator:
         generator.skip(cast(delta, int64))

@@ -38,7 +38,7 @@ def whole(components: list) -> Any:
 
 
 def slices(components: list) -> Any:
-    """The slices of tensors."""
+    """Return the slices of tensors."""
     return variant_of(look_up("data.Dataset").from_tensor_slices(tuple(components)))
 
 
@@ -59,7 +59,7 @@ def random_numbers(seed: TensorLike, seed2: int) -> Any:
 
 
 def sparse_slices(indices: np.ndarray, values: object, dense_shape: ShapeLike) -> Any:
-    """The rows of a sparse tensor, each as its parts."""
+    """Return the rows of a sparse tensor, each as its parts."""
     sparse = look_up("SparseTensor")(indices, values, dense_shape)
     source = look_up("data.Dataset").from_tensor_slices(sparse)
     return variant_of(source.map(lambda x: (x.indices, x.values, x.dense_shape)))
@@ -96,7 +96,7 @@ def _names(x: object) -> list[str]:
 
 
 def text_lines(filenames: object, compression_type: str, buffer_size: object) -> Any:
-    """The lines of files."""
+    """Return the lines of files."""
     kind = python_of(compression_type)
     source = look_up("data.TextLineDataset")(_names(filenames), kind or None)
     return variant_of(source.map(lambda x: (x,)))
@@ -105,7 +105,7 @@ def text_lines(filenames: object, compression_type: str, buffer_size: object) ->
 def tfrecords(
     filenames: object, compression_type: str, buffer_size: object, byte_offsets: object = None
 ) -> Any:
-    """The records of TFRecord files."""
+    """Return the records of TFRecord files."""
     kind = python_of(compression_type)
     source = look_up("data.TFRecordDataset")(_names(filenames), kind or None)
     return variant_of(source.map(lambda x: (x,)))
@@ -119,7 +119,7 @@ def read_fixed_length_records(
     buffer_size: object,
     compression_type: str | None = None,
 ) -> Any:
-    """The records of files whose records have one length."""
+    """Return the records of files whose records have one length."""
     kind = None if compression_type is None else python_of(compression_type) or None
     sizes = [int(python_of(x)) for x in (record_bytes, header_bytes, footer_bytes)]
     make = look_up("data.FixedLengthRecordDataset")
@@ -128,13 +128,13 @@ def read_fixed_length_records(
 
 
 def matching_files(patterns: object) -> Any:
-    """The names of files that fit patterns."""
+    """Return the names of files that fit patterns."""
     names = sorted(look_up("io.gfile.glob")(_names(patterns)))
     return slices([of_array(np.array([name.encode() for name in names], object))])
 
 
 def sql(driver_name: object, data_source_name: object, query: object, output_types: list) -> Any:
-    """The rows that a query finds in a database."""
+    """Return the rows that a query finds in a database."""
     make = look_up("data.experimental.SqlDataset")
     return variant_of(
         make(

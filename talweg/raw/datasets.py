@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def dataset_of(handle: object) -> Any:
-    """The dataset of a variant tensor, its elements as tuples."""
+    """Return the dataset of a variant tensor, its elements as tuples."""
     bound = handle_content(handle)
     stage = getattr(bound, "stage", None)
     if stage is None:
@@ -50,7 +50,7 @@ def python_of(x: object) -> Any:
 
 
 def tuples_of(function: Callable[..., Any], others: list) -> Callable[..., tuple]:
-    """A function of an element's components; its results as a tuple."""
+    """Return a function of an element's components; its results as a tuple."""
 
     def call(*components: object) -> tuple:
         found = function(*components, *others)
@@ -83,12 +83,12 @@ def take_or_repeat(method: str, input_dataset: object, count: int) -> Any:
 
 
 def concatenate(input_dataset: object, another_dataset: object) -> Any:
-    """The elements of two datasets, one after the other."""
+    """Return the elements of two datasets, one after the other."""
     return variant_of(dataset_of(input_dataset).concatenate(dataset_of(another_dataset)))
 
 
 def zip_datasets(input_datasets: list) -> Any:
-    """The elements of several datasets side by side."""
+    """Return the elements of several datasets side by side."""
     found = look_up("data.Dataset").zip(tuple([dataset_of(part) for part in input_datasets]))
     return variant_of(found.map(_tuple))
 
@@ -108,7 +108,7 @@ def shuffle(
     reshuffle_each_iteration: bool = True,
     count: int | None = None,
 ) -> Any:
-    """The elements in random order, perhaps again and again."""
+    """Return the elements in random order, perhaps again and again."""
     own = None if seed is None else seed_of(seed, seed2)
     found = dataset_of(input_dataset).shuffle(
         int(python_of(buffer_size)), own, reshuffle_each_iteration=reshuffle_each_iteration
@@ -151,7 +151,7 @@ def pad(
 
 
 def map_dataset(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
-    """A function of each element."""
+    """Return a function of each element."""
     return variant_of(dataset_of(input_dataset).map(tuples_of(f, other_arguments)))
 
 
@@ -162,13 +162,13 @@ def map_and_batch(
     drop_remainder: bool,
     f: Callable[..., Any],
 ) -> Any:
-    """A function of each element, stacked."""
+    """Return a function of each element, stacked."""
     mapped_one = dataset_of(input_dataset).map(tuples_of(f, other_arguments))
     return variant_of(mapped_one.batch(int(python_of(batch_size)), bool(scalar_of(drop_remainder))))
 
 
 def flat_map(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
-    """The elements of the datasets that a function gives, one after the other."""
+    """Return the elements of the datasets that a function gives, one after the other."""
     return variant_of(dataset_of(input_dataset).flat_map(datasets_of(f, other_arguments)))
 
 
@@ -179,7 +179,7 @@ def interleave(
     block_length: object,
     f: Callable[..., Any],
 ) -> Any:
-    """The elements of the datasets that a function gives, in turn."""
+    """Return the elements of the datasets that a function gives, in turn."""
     function = datasets_of(f, other_arguments)
     cycle = max(int(python_of(cycle_length)), 1)
     dataset = dataset_of(input_dataset)
@@ -189,20 +189,20 @@ def interleave(
 def filter_dataset(
     input_dataset: object, other_arguments: list, predicate: Callable[..., Any]
 ) -> Any:
-    """The elements for which a function is true."""
+    """Return the elements for which a function is true."""
     return variant_of(
         dataset_of(input_dataset).filter(first_of_results(predicate, other_arguments))
     )
 
 
 def filter_by_last(input_dataset: object) -> Any:
-    """The elements whose last component is true, without it."""
+    """Return the elements whose last component is true, without it."""
     kept = dataset_of(input_dataset).filter(lambda *parts: parts[-1])
     return variant_of(kept.map(lambda *parts: parts[:-1]))
 
 
 def take_while(input_dataset: object, other_arguments: list, predicate: Callable[..., Any]) -> Any:
-    """The elements before the first for which a function is false."""
+    """Return the elements before the first for which a function is false."""
     return variant_of(
         dataset_of(input_dataset).take_while(first_of_results(predicate, other_arguments))
     )
@@ -211,7 +211,7 @@ def take_while(input_dataset: object, other_arguments: list, predicate: Callable
 def scan(
     input_dataset: object, initial_state: list, other_arguments: list, f: Callable[..., Any]
 ) -> Any:
-    """A function of a state and each element, which gives the next state and an element."""
+    """Return a function of a state and each element, which gives the next state and an element."""
     count = len(initial_state)
 
     def step(state: tuple, *components: object) -> tuple:
@@ -226,7 +226,7 @@ def scan(
 def reduce_dataset(
     input_dataset: object, initial_state: list, other_arguments: list, f: Callable[..., Any]
 ) -> list:
-    """The last state of a function of a state and each element."""
+    """Return the last state of a function of a state and each element."""
 
     def step(state: tuple, *components: object) -> tuple:
         if len(components) == 1 and isinstance(components[0], tuple):
@@ -261,7 +261,7 @@ def group_by_window(
 
 
 def cache(input_dataset: object, filename: str) -> Any:
-    """The elements, kept."""
+    """Return the elements, kept."""
     return variant_of(dataset_of(input_dataset).cache(python_of(filename)))
 
 
@@ -291,18 +291,18 @@ def sliding(
 
 
 def unbatch(input_dataset: object) -> Any:
-    """The rows of elements."""
+    """Return the rows of elements."""
     return variant_of(dataset_of(input_dataset).unbatch())
 
 
 def unique(input_dataset: object) -> Any:
-    """The elements, each once."""
+    """Return the elements, each once."""
     found = dataset_of(input_dataset).map(lambda x: x).unique()
     return variant_of(found.map(lambda x: (x,)))
 
 
 def rebatch(input_dataset: object, batch_sizes: object, drop_remainder: bool) -> Any:
-    """The rows in batches of other sizes."""
+    """Return the rows in batches of other sizes."""
     return variant_of(
         dataset_of(input_dataset).rebatch(integers_of(batch_sizes), bool(scalar_of(drop_remainder)))
     )
@@ -329,12 +329,12 @@ def batch_sparse(input_dataset: object, batch_size: int, row_shape: ShapeLike) -
 
 
 def forgiving(input_dataset: object, log_warning: bool) -> Any:
-    """The elements that can be made."""
+    """Return the elements that can be made."""
     return variant_of(dataset_of(input_dataset).ignore_errors(log_warning))
 
 
 def choose_from(selector_input_dataset: object, data_input_datasets: list, stop: bool) -> Any:
-    """An element of the dataset that a dataset of numbers names, again and again."""
+    """Return an element of the dataset that a dataset of numbers names, again and again."""
     selector = dataset_of(selector_input_dataset).map(lambda x: x)
     datasets = [dataset_of(part) for part in data_input_datasets]
     choose = look_up("data.Dataset").choose_from_datasets
@@ -361,6 +361,6 @@ def sample(input_dataset: object, rate: np.ndarray, seed: TensorLike, seed2: int
 
 
 def with_cardinality(input_dataset: object, cardinality: object) -> Any:
-    """The elements, whose number is given."""
+    """Return the elements, whose number is given."""
     check = look_up("data.experimental.assert_cardinality")(int(python_of(cardinality)))
     return variant_of(dataset_of(input_dataset).apply(check))

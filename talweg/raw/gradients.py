@@ -73,24 +73,24 @@ def reciprocal_grad(y: object, dy: object) -> Any:
 
 
 def _gate(gradients: object, condition: object) -> Any:
-    """The gradients where a condition holds, 0 elsewhere."""
+    """Return the gradients where a condition holds, 0 elsewhere."""
     return arithmetic.select(condition, gradients, arithmetic.zero_like(gradients))
 
 
 def relu_grad(gradients: object, features: object) -> Any:
-    """The gradients where features > 0."""
+    """Return the gradients where features > 0."""
     g, x = matching_tensors(gradients, features)
     return _gate(g, x > 0)
 
 
 def relu6_grad(gradients: object, features: object) -> Any:
-    """The gradients where 0 < features < 6."""
+    """Return the gradients where 0 < features < 6."""
     g, x = matching_tensors(gradients, features)
     return _gate(g, comparison.logical_and(x > 0, x < 6))
 
 
 def leaky_relu_grad(gradients: object, features: object, alpha: float) -> Any:
-    """The gradients, times alpha where features <= 0."""
+    """Return the gradients, times alpha where features <= 0."""
     g, x = matching_tensors(gradients, features)
     return arithmetic.select(x > 0, g, g * alpha)
 
@@ -123,7 +123,7 @@ def softsign_grad(gradients: object, features: object) -> Any:
 
 
 def bias_add_grad(out_backprop: object, data_format: str) -> Any:
-    """The sum over all axes but that of the channels."""
+    """Return the sum over all axes but that of the channels."""
     g = tensor(out_backprop)
     if g.ndim < 2:
         raise invalid("TW203", f"BiasAddGrad: out_backprop has shape {g.dims}", "rank 2 or more")
@@ -133,7 +133,7 @@ def bias_add_grad(out_backprop: object, data_format: str) -> Any:
 
 
 def lrn_grad(g: Tensor, x: object, radius: int, bias: float, alpha: float, beta: float) -> Any:
-    """The pullback of `tf.nn.local_response_normalization`."""
+    """Return the pullback of `tf.nn.local_response_normalization`."""
     normalize = normalization.local_response_normalization
     return pullback(lambda x: normalize(x, radius, bias, alpha, beta), tensor(x), tensor(g))
 
@@ -147,14 +147,14 @@ def _dilate(x: Tensor, w: Tensor, strides: WindowLike, rates: WindowLike, paddin
 def dilation_input_grad(
     x: Tensor, w: Tensor, g: Tensor, strides: WindowLike, rates: WindowLike, padding: str
 ) -> Any:
-    """The pullback of `tf.raw_ops.Dilation2D` to its input."""
+    """Return the pullback of `tf.raw_ops.Dilation2D` to its input."""
     return pullback(lambda x: _dilate(x, w, strides, rates, padding), tensor(x), tensor(g))
 
 
 def dilation_filter_grad(
     x: Tensor, w: Tensor, g: Tensor, strides: WindowLike, rates: WindowLike, padding: str
 ) -> Any:
-    """The pullback of `tf.raw_ops.Dilation2D` to its filter."""
+    """Return the pullback of `tf.raw_ops.Dilation2D` to its filter."""
     return pullback(lambda w: _dilate(x, w, strides, rates, padding), tensor(w), tensor(g))
 
 
@@ -231,7 +231,7 @@ def strided_slice_grad(
 
 
 def cholesky_grad(l: object, grad: IndexedSlices) -> Any:
-    """The gradient of the Cholesky factor by the matrix, from the factor."""
+    """Return the gradient of the Cholesky factor by the matrix, from the factor."""
     l = tensor(l)
     a = products.matmul(l, l, adjoint_b=True)
     return pullback(decompositions.cholesky, a, tensor(grad))

@@ -102,7 +102,7 @@ def _area_weights(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 
 def _static(x: Tensor, axis: int) -> int:
-    """The size of an axis; NeedsStaticError where a graph does not know it."""
+    """Return the size of an axis; NeedsStaticError where a graph does not know it."""
     return operator.index(x.dims[axis])
 
 
@@ -164,7 +164,7 @@ def resize_nearest(images: Tensor, size: Any, align_corners: bool, half_pixel_ce
 def resize_bilinear_grad(
     grads: Tensor, original_image: Any, align_corners: bool, half: bool
 ) -> Any:
-    """The gradient of `resize_bilinear` for its images."""
+    """Return the gradient of `resize_bilinear` for its images."""
     new = list(grads.dims[1:3])
     f = lambda x: _resize(x, new, "bilinear", align_corners, half)  # noqa: E731
     x = cast(original_image, grads.dtype)
@@ -172,7 +172,7 @@ def resize_bilinear_grad(
 
 
 def resize_bicubic_grad(grads: Tensor, original_image: Any, align_corners: bool, half: bool) -> Any:
-    """The gradient of `resize_bicubic` for its images."""
+    """Return the gradient of `resize_bicubic` for its images."""
     new = list(grads.dims[1:3])
     f = lambda x: _resize(x, new, "bicubic", align_corners, half)  # noqa: E731
     x = cast(original_image, grads.dtype)
@@ -180,7 +180,7 @@ def resize_bicubic_grad(grads: Tensor, original_image: Any, align_corners: bool,
 
 
 def resize_nearest_grad(grads: Tensor, size: Any, align_corners: bool, half: bool) -> Any:
-    """The gradient of `resize_nearest` for images of `size`."""
+    """Return the gradient of `resize_nearest` for images of `size`."""
     height, width = integers_of(size)
     new = of_array(np.array(grads.dims[1:3]), int32)
     x = look_up("zeros")([grads.dims[0], height, width, grads.dims[3]], grads.dtype)
@@ -190,7 +190,7 @@ def resize_nearest_grad(grads: Tensor, size: Any, align_corners: bool, half: boo
 def _make_translated_weights(
     old: int, new: int, scale: float, shift: float, kernel_type: str, antialias: bool
 ) -> np.ndarray:
-    """The weights of an axis that is scaled, then shifted."""
+    """Return the weights of an axis that is scaled, then shifted."""
     kernel, radius = _KERNELS[kernel_type]
     inverse = np.float32(1.0 / scale)
     width = max(float(inverse), 1.0) if antialias else 1.0
@@ -241,14 +241,14 @@ def scale_and_translate_grad(
     kernel_type: str,
     antialias: bool,
 ) -> Any:
-    """The gradient of `scale_and_translate` for its images."""
+    """Return the gradient of `scale_and_translate` for its images."""
     new = list(grads.dims[1:3])
     f = lambda x: _move(x, new, scale, translation, kernel_type, antialias)  # noqa: E731
     return pullback(f, original_image, grads)
 
 
 def crop_grad_boxes(grads: Tensor, image: Tensor, boxes: Tensor, box_ind: Any, method: str) -> Any:
-    """The gradient of `tf.image.crop_and_resize` for its boxes."""
+    """Return the gradient of `tf.image.crop_and_resize` for its boxes."""
     crop = look_up("image.crop_and_resize")
     size = list(grads.dims[1:3])
     image = cast(image, float32)
@@ -258,7 +258,7 @@ def crop_grad_boxes(grads: Tensor, image: Tensor, boxes: Tensor, box_ind: Any, m
 def crop_grad_image(
     grads: Tensor, boxes: Tensor, box_ind: Any, image_size: Any, T: Any, method: str
 ) -> Any:
-    """The gradient of `tf.image.crop_and_resize` for its images, of shape `image_size`."""
+    """Return the gradient of `tf.image.crop_and_resize` for its images, of shape `image_size`."""
     crop = look_up("image.crop_and_resize")
     size = list(grads.dims[1:3])
     x = look_up("zeros")(integers_of(image_size), float32)
@@ -275,7 +275,7 @@ def non_max_suppression(
     iou_threshold: Any,
     score_threshold: Any = None,
 ) -> Any:
-    """The boxes that remain, best first; those that overlap better ones go."""
+    """Return the boxes that remain, best first; those that overlap better ones go."""
     low = -np.inf if score_threshold is None else score_threshold
     function = look_up("image.non_max_suppression")
     return function(boxes, scores, max_output_size, iou_threshold, low)
@@ -365,7 +365,7 @@ def extract_glimpse(
 
 
 def encode_jpeg_of_quality(images: Tensor, quality: Any) -> Any:
-    """An image as JPEG, of a quality that is a tensor."""
+    """Return an image as JPEG, of a quality that is a tensor."""
     return look_up("io.encode_jpeg")(images, quality=int(scalar_of(quality)))
 
 
@@ -440,7 +440,7 @@ def fractional_max_pool_grad(
     col_pooling_sequence: Any,
     overlapping: bool,
 ) -> Any:
-    """The gradient of `tf.nn.fractional_max_pool`."""
+    """Return the gradient of `tf.nn.fractional_max_pool`."""
     return fractional_pool_grad(
         orig_input, out_backprop, row_pooling_sequence, col_pooling_sequence, overlapping, False
     )
@@ -453,7 +453,7 @@ def fractional_avg_pool_grad(
     col_pooling_sequence: Any,
     overlapping: bool,
 ) -> Any:
-    """The gradient of `tf.nn.fractional_avg_pool`."""
+    """Return the gradient of `tf.nn.fractional_avg_pool`."""
     x = look_up("zeros")(integers_of(orig_input_tensor_shape), out_backprop.dtype)
     return fractional_pool_grad(
         x, out_backprop, row_pooling_sequence, col_pooling_sequence, overlapping, True
@@ -487,7 +487,7 @@ def max_pool_grad_grad_with_argmax(
     padding: str,
     include_batch_in_index: bool,
 ) -> Any:
-    """The gradients of the places from which the largest elements came."""
+    """Return the gradients of the places from which the largest elements came."""
     batch, inner = input.dims[0], int(np.prod(input.dims[1:]))
     places = cast(reshape(argmax, [batch, -1]), int32)
     if not include_batch_in_index:

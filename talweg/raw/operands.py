@@ -119,7 +119,7 @@ def attributes_of(operation: OpSignature, values: dict) -> dict | None:
 
 
 def dtypes_of_results(operation: OpSignature, values: dict) -> list | None:
-    """The dtypes of the results, one for each tensor; None if the arguments do not say."""
+    """Return the dtypes of the results, one for each tensor; None if the arguments do not say."""
     attributes = attributes_of(operation, values)
     if attributes is None:
         return None
@@ -127,7 +127,7 @@ def dtypes_of_results(operation: OpSignature, values: dict) -> list | None:
 
 
 def sizes_of(shape: ShapeLike) -> tuple | None:
-    """The sizes that a shape says, None for each it does not know; None without a rank."""
+    """Return the sizes that a shape says, None for each it does not know; None without a rank."""
     return None if shape.rank is None else tuple(shape.as_list())
 
 
@@ -135,7 +135,7 @@ def sizes_of(shape: ShapeLike) -> tuple | None:
 
 
 def handle_of(thing: object) -> EagerTensor:
-    """A tensor that holds a Python object."""
+    """Return a tensor that holds a Python object."""
     return as_tensor(thing)
 
 
@@ -160,7 +160,7 @@ _shared: dict[tuple, Any] = {}
 
 
 def get_shared_handle(kind: str, container: str, name: str, make: Callable[..., Any]) -> Any:
-    """The handle of this kind and name, made if it is not there; without a name, a new one.
+    """Return the handle of this kind and name, made if it is not there; without a name, a new one.
 
     A graph has handles of its own.
     """
@@ -183,7 +183,7 @@ class VariableCell:
 
 
 def variable_of(resource: object) -> Any:
-    """The variable of a handle, or itself; FailedPreconditionError before it has a value."""
+    """Return the variable of a handle, or itself; FailedPreconditionError before it has a value."""
     found = handle_content(resource)
     if isinstance(found, VariableCell):
         if found.variable is None:
@@ -196,24 +196,24 @@ def variable_of(resource: object) -> Any:
 
 
 def numbers_of(x: object) -> np.ndarray:
-    """The array of a tensor with a value; NeedsStaticError in a graph."""
+    """Return the array of a tensor with a value; NeedsStaticError in a graph."""
     return np.asarray(array_of(x))
 
 
 def scalar_of(x: object) -> Any:
-    """The Python value of a tensor with one element."""
+    """Return the Python value of a tensor with one element."""
     return numbers_of(x).reshape(-1)[0]
 
 
 def of_array(array: object, dtype: DType | None = None) -> EagerTensor:
-    """An array as a tensor."""
+    """Return an array as a tensor."""
     if dtype is not None and dtype.name != "string":
         array = np.asarray(array, dtype.numpy_dtype)
     return wrap(np.asarray(array))
 
 
 def integers_of(x: object) -> list[int]:
-    """The numbers of a small tensor, flat."""
+    """Return the numbers of a small tensor, flat."""
     return [int(n) for n in numbers_of(x).reshape(-1)]
 
 

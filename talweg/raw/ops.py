@@ -111,7 +111,7 @@ class RawOp:
         return outputs[0].dtype is resource or outputs[0].reference
 
     def signature(self) -> inspect.Signature:
-        """The signature for `inspect.signature`."""
+        """Return the signature for `inspect.signature`."""
         only = inspect.Parameter.KEYWORD_ONLY
         given = [inspect.Parameter(name, only) for name in self.required]
         rest = {**self.defaults, "name": None}.items()
@@ -137,7 +137,7 @@ class RawOp:
         return {**self.defaults, **kwargs}
 
     def apply(self, values: dict) -> Any:
-        """The results for these arguments."""
+        """Return the results for these arguments."""
         found = _find(self.target)(
             *[values[what] if named else what for named, what in self.positional],
             **{key: values[what] for key, what in self.keywords.items()},
@@ -145,7 +145,7 @@ class RawOp:
         return found if self.results is None else self.result_type(*found)
 
     def pack_results(self, found: list, values: dict) -> Any:
-        """A flat list of results as the operation gives them: lists where it has lists."""
+        """Return a flat list of results as the operation gives them: lists where it has lists."""
         attributes = attributes_of(self.operation, values) or {}
         parts: list = []
         for part in self.operation.outputs:
@@ -241,7 +241,7 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
 
 @cache
 def rows() -> list[RawOp]:
-    """The rows of the table; an indented line continues the one above."""
+    """Return the rows of the table; an indented line continues the one above."""
     lines = TABLE.read_text("utf-8").replace("\n    ", " ").splitlines()
     return [RawOp(line) for line in lines if line and not line.startswith("#")]
 

@@ -44,7 +44,7 @@ def _plain(dtype: DType) -> Any:
 
 
 def _integers(x: TensorLike) -> Any:
-    """The integers of a quantized tensor, int32."""
+    """Return the integers of a quantized tensor, int32."""
     return look_up("cast")(x, int32)
 
 
@@ -55,7 +55,7 @@ def _step(low: Any, high: Any, dtype: DType) -> Any:
 
 
 def _integer_for(x: TensorLike, low: Any, high: Any, dtype: DType) -> Any:
-    """The integer that stands for a number, halves away from zero."""
+    """Return the integer that stands for a number, halves away from zero."""
     least, most = _limits(dtype)
     factor = float(most - least) / (high - low)
     place = _away(x * factor) - _away(low * factor) + float(least)
@@ -67,13 +67,13 @@ def _away(x: Tensor) -> Any:
 
 
 def _product_range(x: tuple, y: tuple) -> tuple:
-    """The range of qint32 for products of two quantized tensors: (dtype, low, high) each."""
+    """Return the range of qint32 for products of two quantized tensors: (dtype, low, high) each."""
     step = _step(x[1], x[2], x[0]) * _step(y[1], y[2], y[0])
     return step * float(-LEVELS // 2), step * float(LEVELS // 2 - 1)
 
 
 def _multiply_quantized(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
-    """A product of two quantized tensors, around the integers that stand for 0."""
+    """Return a product of two quantized tensors, around the integers that stand for 0."""
     x, y = (a.dtype, *ranges[:2]), (b.dtype, *ranges[2:])
     left = _integers(a) - _integer_for(0.0, x[1], x[2], x[0])
     right = _integers(b) - _integer_for(0.0, y[1], y[2], y[0])
@@ -82,7 +82,7 @@ def _multiply_quantized(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
 
 
 def matmul(a: Tensor, b: Tensor, *ranges: object, transpose_a: bool, transpose_b: bool) -> tuple:
-    """The product of two matrices of quantized numbers."""
+    """Return the product of two matrices of quantized numbers."""
     product = look_up("matmul")
     return _multiply_quantized(lambda x, y: product(x, y, transpose_a, transpose_b), a, b, ranges)
 
@@ -90,7 +90,7 @@ def matmul(a: Tensor, b: Tensor, *ranges: object, transpose_a: bool, transpose_b
 def conv2d(
     x: Tensor, filters: Any, *ranges: object, strides: list, padding: str, dilations: list
 ) -> tuple:
-    """The convolution of quantized images; what is padded stands for 0."""
+    """Return the convolution of quantized images; what is padded stands for 0."""
     convolve = look_up("nn.conv2d")
 
     def of(left: Any, right: Any) -> Any:
@@ -118,7 +118,7 @@ def reshape(x: Tensor, shape: ShapeLike, low: Any, high: Any) -> tuple:
 
 
 def max_pool(x: TensorLike, low: Any, high: Any, **more: object) -> tuple:
-    """The largest number of each window."""
+    """Return the largest number of each window."""
     found = look_up("nn.max_pool")(look_up("cast")(x, "float32"), **more)
     return look_up("cast")(look_up("cast")(found, int32), x.dtype), low, high
 

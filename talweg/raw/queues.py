@@ -35,7 +35,7 @@ def _shapes(shapes: Any, count: int) -> list | None:
 def queue_of(
     make: Callable[..., Any], dtypes: list, shapes: list[Any], container: str, shared_name: str
 ) -> Any:
-    """The handle of a queue; queues of one name are one queue."""
+    """Return the handle of a queue; queues of one name are one queue."""
     own = _shapes(shapes, len(dtypes))
     create = lambda: handle_of(QueueResource(make, dtypes, own))  # noqa: E731
     return get_shared_handle("queue", container, shared_name, create)
@@ -44,7 +44,7 @@ def queue_of(
 def fifo(
     component_types: list, shapes: list[Any], capacity: int, container: str, shared_name: str
 ) -> Any:
-    """A queue, first in, first out."""
+    """Return a queue, first in, first out."""
     make = lambda: QueueBuffer(capacity, shared_name)  # noqa: E731
     return queue_of(make, component_types, shapes, container, shared_name)
 
@@ -56,7 +56,7 @@ def padding(
     container: str,
     shared_name: str,
 ) -> Any:
-    """A queue whose elements are filled up to one shape where they are taken together."""
+    """Return a queue whose elements are filled up to one shape where they are taken together."""
     found = fifo(component_types, shapes, capacity, container, shared_name)
     thing_of(found, QueueResource, "PaddingFIFOQueue").padded = True
     return found
@@ -72,7 +72,7 @@ def shuffle(
     container: str,
     shared_name: str,
 ) -> Any:
-    """A queue that gives its elements in random order."""
+    """Return a queue that gives its elements in random order."""
     own = hash((seed, seed2)) if seed or seed2 else None
     make = lambda: ShuffleBuffer(capacity, shared_name, min_after_dequeue, own)  # noqa: E731
     return queue_of(make, component_types, shapes, container, shared_name)
@@ -81,7 +81,7 @@ def shuffle(
 def priority(
     shapes: list[Any], component_types: list, capacity: int, container: str, shared_name: str
 ) -> Any:
-    """A queue that gives the element with the smallest number first."""
+    """Return a queue that gives the element with the smallest number first."""
     make = lambda: PriorityBuffer(capacity, shared_name)  # noqa: E731
     own = [TensorShape([]), *map(as_shape, shapes)]
     return queue_of(make, [int64, *component_types], own, container, shared_name)

@@ -103,17 +103,17 @@ def _make_reader(records: Callable[..., Any], container: str, name: str) -> Any:
 
 
 def lines(skip_header_lines: int, container: str, shared_name: str) -> Any:
-    """The handle of a reader of lines."""
+    """Return the handle of a reader of lines."""
     return _make_reader(_lines(skip_header_lines), container, shared_name)
 
 
 def whole_files(container: str, shared_name: str) -> Any:
-    """The handle of a reader of whole files."""
+    """Return the handle of a reader of whole files."""
     return _make_reader(_whole, container, shared_name)
 
 
 def names(container: str, shared_name: str) -> Any:
-    """The handle of a reader that gives the names themselves."""
+    """Return the handle of a reader that gives the names themselves."""
     return _make_reader(_itself, container, shared_name)
 
 
@@ -126,13 +126,13 @@ def of_length(
     shared_name: str,
     encoding: str = "",
 ) -> Any:
-    """The handle of a reader of records of one length."""
+    """Return the handle of a reader of records of one length."""
     records = _of_length(record_bytes, header_bytes, footer_bytes, hop_bytes)
     return _make_reader(records, container, shared_name)
 
 
 def tfrecords(container: str, shared_name: str, compression_type: str) -> Any:
-    """The handle of a reader of TFRecord files."""
+    """Return the handle of a reader of TFRecord files."""
     return _make_reader(_tfrecords(compression_type), container, shared_name)
 
 

@@ -31,7 +31,7 @@ def _parts(x: SparseTensor) -> tuple:
 def segment_grad(
     kind: str, grad: Tensor, indices: Tensor, segment_ids: Tensor, output_dim0: Any
 ) -> Any:
-    """The gradient of `tf.sparse.segment_...` for its data, of so many rows."""
+    """Return the gradient of `tf.sparse.segment_...` for its data, of so many rows."""
     rows = int(scalar_of(output_dim0))
     x = zeros([rows, *grad.dims[1:]], grad.dtype)
     function = look_up(f"sparse.segment_{kind}")
@@ -91,7 +91,7 @@ def fill_empty_rows_grad(reverse_index_map: Any, grad_values: Any) -> tuple:
 
 
 def add_grad(backprop_val_grad: Any, a_indices: Any, b_indices: Any, sum_indices: Any) -> tuple:
-    """The gradients of the values of two sparse tensors by those of their sum."""
+    """Return the gradients of the values of two sparse tensors by those of their sum."""
     places = {tuple(row): n for n, row in enumerate(numbers_of(sum_indices).tolist())}
     padded = look_up("pad")(backprop_val_grad, [[0, 1]])
     missing = len(places)
@@ -106,7 +106,7 @@ def add_grad(backprop_val_grad: Any, a_indices: Any, b_indices: Any, sum_indices
 def slice_grad(
     backprop_val_grad: Any, input_indices: Any, input_start: Any, output_indices: Any
 ) -> Any:
-    """The gradient of the values of a sparse tensor by those of a slice of it."""
+    """Return the gradient of the values of a sparse tensor by those of a slice of it."""
     start = numbers_of(input_start)
     moved = of_array(numbers_of(output_indices) + start)
     return add_grad(backprop_val_grad, input_indices, input_indices, moved)[0]
@@ -115,7 +115,7 @@ def slice_grad(
 def reduce_sparse(
     kind: str, indices: Tensor, values: Tensor, shape: ShapeLike, axes: AxisLike, keep_dims: bool
 ) -> tuple:
-    """The sums or maxima along axes, as a sparse tensor in its parts."""
+    """Return the sums or maxima along axes, as a sparse tensor in its parts."""
     function = look_up(f"sparse.reduce_{kind}")
     sparse = SparseTensor(indices, values, shape)
     return _parts(function(sparse, integers_of(axes), keep_dims, output_is_sparse=True))
@@ -124,7 +124,7 @@ def reduce_sparse(
 def sparse_matmul(
     a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, a_is_sparse: bool, b_is_sparse: bool
 ) -> Any:
-    """The product of two matrices, float32."""
+    """Return the product of two matrices, float32."""
     cast = look_up("cast")
     a, b = cast(a, "float32"), cast(b, "float32")
     return look_up("matmul")(a, b, transpose_a, transpose_b)
@@ -298,7 +298,7 @@ def _combine(first: tuple, second: tuple, operation: str, dtype: DTypeLike) -> t
 
 
 def dense_sets(set1: Any, set2: Any, set_operation: str, validate_indices: bool) -> tuple:
-    """A set operation on the last axis of two tensors."""
+    """Return a set operation on the last axis of two tensors."""
     return _combine(_groups_of_dense(set1), _groups_of_dense(set2), set_operation, set1.dtype)
 
 
@@ -310,7 +310,7 @@ def dense_and_sparse_sets(
     set_operation: str,
     validate_indices: bool,
 ) -> tuple:
-    """A set operation on the last axis of a tensor and a sparse one."""
+    """Return a set operation on the last axis of a tensor and a sparse one."""
     second = _groups_of_sparse(set2_indices, set2_values, set2_shape)
     return _combine(_groups_of_dense(set1), second, set_operation, set1.dtype)
 
@@ -325,7 +325,7 @@ def sparse_sets(
     set_operation: str,
     validate_indices: bool,
 ) -> tuple:
-    """A set operation on the last axis of two sparse tensors."""
+    """Return a set operation on the last axis of two sparse tensors."""
     first = _groups_of_sparse(set1_indices, set1_values, set1_shape)
     second = _groups_of_sparse(set2_indices, set2_values, set2_shape)
     return _combine(first, second, set_operation, set1_values.dtype)
@@ -389,7 +389,7 @@ def ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> tuple:
 
 
 def ragged_to_sparse(rt_nested_splits: list, rt_dense_values: Any) -> tuple:
-    """A ragged tensor as the parts of a sparse one."""
+    """Return a ragged tensor as the parts of a sparse one."""
     ragged = look_up("RaggedTensor").from_nested_row_splits(rt_dense_values, rt_nested_splits)
     return _parts(ragged.to_sparse())
 

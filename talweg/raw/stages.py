@@ -231,7 +231,7 @@ class BarrierCell:
 def barrier(
     component_types: list, shapes: list[Any], capacity: int, container: str, shared_name: str
 ) -> Any:
-    """The handle of a barrier."""
+    """Return the handle of a barrier."""
     make = lambda: handle_of(BarrierCell(len(component_types)))  # noqa: E731
     return get_shared_handle("barrier", container, shared_name, make)
 
@@ -319,7 +319,7 @@ class AccumulatorCell:
 def accumulator(
     dtype: DTypeLike, shape: ShapeLike, container: str, shared_name: str, reduction_type: str
 ) -> Any:
-    """The handle of an accumulator."""
+    """Return the handle of an accumulator."""
     make = lambda: handle_of(AccumulatorCell(dtype, shape, reduction_type == "MEAN"))  # noqa: E731
     return get_shared_handle("accumulator", container, shared_name, make)
 
@@ -409,7 +409,7 @@ class MutexCell:
 
 
 def mutex(container: str, shared_name: str) -> Any:
-    """The handle of a mutex."""
+    """Return the handle of a mutex."""
     return get_shared_handle("mutex", container, shared_name, lambda: handle_of(MutexCell()))
 
 

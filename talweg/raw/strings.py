@@ -79,12 +79,12 @@ def encode(
     errors: str,
     replacement_char: int,
 ) -> Any:
-    """The strings of rows of characters."""
+    """Return the strings of rows of characters."""
     values, splits = tensor(input_values), tensor(input_splits)
     policy = Policy(errors, replacement_char)
     return splitting.unicode_encode(values, splits, encoding=output_encoding, policy=policy)
 
 
 def format_text(inputs: list[Tensor], template: str, placeholder: str, summarize: int) -> Any:
-    """The template with each input in place of a placeholder."""
+    """Return the template with each input in place of a placeholder."""
     return string_format(template, [tensor(x) for x in inputs], placeholder, summarize)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _values(x: object) -> Any:
-    """The values of IndexedSlices, or a tensor."""
+    """Return the values of IndexedSlices, or a tensor."""
     return tensor(x.values if isinstance(x, IndexedSlices) else x)
 
 

@@ -126,7 +126,7 @@ def _counts(x: Tensor, size: Size, axis: object) -> Any:
 
 
 def _sum_weights(x: Tensor, w: object, size: Size, axis: AxisLike | None) -> Any:
-    """The sums of the weights of each number below `size`."""
+    """Return the sums of the weights of each number below `size`."""
     rows, columns = _rows_of(x, axis)
     places, inside = _places(x, size, axis)
     kept = arithmetic.select(inside, places, constant(np.int64(-1)))

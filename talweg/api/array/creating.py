@@ -58,7 +58,7 @@ def _make_with_layout(function: Callable[..., Any], layout: object, *given: obje
 
 
 def _layout_like(x: Any) -> Any:
-    """The layout of a tensor; None if it has none."""
+    """Return the layout of a tensor; None if it has none."""
     if not dispatch.state.meshes or in_graph():
         return None
     known = look_up("experimental.dtensor.is_dtensor")(x)

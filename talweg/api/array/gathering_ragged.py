@@ -74,7 +74,7 @@ def _count(x: Any) -> Any:
 
 
 def _with_rows(x: Any) -> RaggedTensor:
-    """A tensor [n, m, ...] as n rows of m."""
+    """Return a tensor [n, m, ...] as n rows of m."""
     if isinstance(x, RaggedTensor):
         return x
     rows, length = x.dims[:2]

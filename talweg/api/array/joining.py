@@ -89,7 +89,7 @@ def _copy(x: Tensor) -> Any:
 
 @implement_hook("stack")
 def stack_tensors(values: list[Any]) -> Any:
-    """A list of tensors of one shape and dtype as one tensor, along a new first axis."""
+    """Return a list of tensors of one shape and dtype as one tensor, along a new first axis."""
     return joining.stack(*values, axis=0)
 
 
@@ -237,7 +237,7 @@ def _split_evenly(x: Tensor, count: int, axis: object) -> tuple:
 
 
 def _fill_sizes(pieces: tuple, size: Size) -> tuple:
-    """The sizes of a split with -1 replaced."""
+    """Return the sizes of a split with -1 replaced."""
     if is_symbolic((*pieces, size)):
         return _infer_piece_size(pieces, size)
     if pieces.count(-1) > 1:
@@ -251,7 +251,7 @@ def _fill_sizes(pieces: tuple, size: Size) -> tuple:
 
 
 def _infer_piece_size(pieces: tuple, size: Size) -> tuple:
-    """The sizes of a split where some are symbolic: -1 must stand as such."""
+    """Return the sizes of a split where some are symbolic: -1 must stand as such."""
     numbers = [piece for piece in pieces if type(piece) is int]
     if numbers.count(-1) > 1 or any(piece < -1 for piece in numbers):
         raise invalid("TW207", f"split: sizes {pieces} must be >= 0, or -1 once")

@@ -84,7 +84,7 @@ _INT, _SYMBOLIC = {int}, {Symbol, Dim}
 
 
 def whole_items(value: Any) -> Any:
-    """A list of sizes, those that are computed as floats in a graph made integers.
+    """Return a list of sizes, those that are computed as floats in a graph made integers.
 
     The caller keeps it until the sizes are used: they are those of its tensors.
     """
@@ -97,7 +97,7 @@ def whole_items(value: Any) -> Any:
 
 
 def integer_scalar(value: object, function: str, argument: str) -> Size:
-    """An int; InvalidArgumentError unless `value` holds exactly one integer."""
+    """Return an int; InvalidArgumentError unless `value` holds exactly one integer."""
     if type(value) is int or type(value) is Dim:
         return value
     array = integer_array(value, function, argument)
@@ -112,7 +112,7 @@ def integer_scalar(value: object, function: str, argument: str) -> Size:
 
 
 def dims_or_none(x: Any) -> tuple | None:
-    """The dimensions of a tensor; None if a graph does not know its rank."""
+    """Return the dimensions of a tensor; None if a graph does not know its rank."""
     return x.node.aval.dims if type(x) is Symbol else x.dims
 
 
@@ -130,7 +130,7 @@ def length_of(value: Any) -> int | None:
 
 
 def get_known_dims(x: object) -> tuple | None:
-    """The dimensions of a plain tensor, or of a tensor of a graph that knows its rank."""
+    """Return the dimensions of a plain tensor, or of a tensor of a graph that knows its rank."""
     if type(x) is EagerTensor:
         return x.dims
     return x.node.aval.dims if type(x) is Symbol else None
@@ -159,7 +159,7 @@ def set_dims(value: object, dims: tuple) -> Any:
 
 
 def nothing(dtype: DType) -> Any:
-    """A zero of any dtype; an empty string."""
+    """Return a zero of any dtype; an empty string."""
     return np.array(b"", object) if dtype.name == "string" else dtype.numpy_dtype.type(0)
 
 
@@ -191,7 +191,7 @@ def axis_in_range(value: Any, rank: int) -> int:
 
 
 def sizes(value: object, function: str, argument: str) -> tuple[Size, ...]:
-    """A shape: a tuple of ints of at least 0; a scalar counts as a vector of one."""
+    """Return a shape: a tuple of ints of at least 0; a scalar counts as a vector of one."""
     dims = integer_vector(value, function, argument, scalar=True)
     for size in dims:
         if below(size, 0):
@@ -202,7 +202,7 @@ def sizes(value: object, function: str, argument: str) -> tuple[Size, ...]:
 
 
 def constant(array: object) -> Any:
-    """A tensor around an array made here; a constant of the graph in force."""
+    """Return a tensor around an array made here; a constant of the graph in force."""
     if state.busy and dispatch.context.base is not None:
         return dispatch.context.base.constant(array)
     made = object.__new__(EagerTensor)
@@ -214,7 +214,7 @@ state = dispatch.state
 
 
 def size_tensor(size: Size, dtype: DType) -> Any:
-    """A size as a scalar tensor."""
+    """Return a size as a scalar tensor."""
     if type(size) is Dim:
         return size_value(size=size, dtype=dtype)
     return constant(dtype.numpy_dtype.type(size))

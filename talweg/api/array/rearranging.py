@@ -197,7 +197,7 @@ def _fitting(x: Tensor, paddings: Any) -> tuple:
 
 
 def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tuple, tuple]:
-    """The numbers before and after along each axis."""
+    """Return the numbers before and after along each axis."""
     array = integer_array(paddings, function, "paddings", empty=len(dims) == 0)
     if array.shape != (len(dims), 2) and (array.size or dims):
         raise invalid(

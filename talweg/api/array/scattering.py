@@ -63,7 +63,7 @@ def scatter_nd(
 
 
 def _set_rank(shape: Tensor, i: Tensor, u: Tensor) -> Any:
-    """A shape of unknown length with the length that indices and updates tell."""
+    """Return a shape of unknown length with the length that indices and updates tell."""
     depth = operator.index(i.dims[-1])
     return set_dims(shape, (depth + len(u.dims) - (len(i.dims) - 1),))
 
@@ -74,7 +74,7 @@ def _check_rank(function: str, u: object) -> None:
 
 
 def _inside_only(i: Any, u: Tensor, dims: tuple) -> tuple:
-    """The indices inside `dims`, and their updates."""
+    """Return the indices inside `dims`, and their updates."""
     fits = inside(i, dims)
     rank, count = len(fits.dims), math.prod(fits.dims)
     kept = search.nonzero(layout.reshape(fits, shape=(count,)))

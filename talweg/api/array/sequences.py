@@ -242,14 +242,14 @@ def one_hot(
 
 
 def _depth(depth: object) -> Size:
-    """The size of the new axis; a list is not a scalar, even of one number."""
+    """Return the size of the new axis; a list is not a scalar, even of one number."""
     if isinstance(depth, (list, tuple)) or (hasattr(depth, "dims") and depth.dims):
         raise invalid("TW203", f"one_hot: depth must be a scalar, but got {depth!r}")
     return require_integer(depth, "one_hot", "depth")
 
 
 def _value_dtype(on: Any, off: Any, dtype: DType | None) -> DType:
-    """The dtype of a one_hot's values; TypeError where they differ."""
+    """Return the dtype of a one_hot's values; TypeError where they differ."""
     if dtype is None:
         dtype = on.dtype if on is not None else off.dtype if off is not None else float32
     for value, argument in ((on, "on_value"), (off, "off_value")):

@@ -67,7 +67,7 @@ def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
 
 
 def _reshape_in_graph(x: Tensor, shape: ShapeLike) -> Any:
-    """A reshape where sizes, their number or the rank of x may be unknown."""
+    """Return a reshape where sizes, their number or the rank of x may be unknown."""
     unsized = as_unsized_vector(shape)
     if unsized is not None:
         return dynamic.reshape_to(x, unsized, dims=None)
@@ -98,7 +98,7 @@ def _divides_by_zero(wanted: tuple) -> bool:
 
 
 def _reshape_blindly(x: Tensor, wanted: tuple) -> Any:
-    """A tensor of unknown rank in another shape."""
+    """Return a tensor of unknown rank in another shape."""
     known = tuple(n if below(-1, n) else None for n in wanted)
     return dynamic.reshape_to(x, sizes_tensor(wanted, int32), dims=known)
 
@@ -213,7 +213,7 @@ def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = 
 
 
 def _squeeze(axis: Any, rank: int) -> set:
-    """The axes named to `squeeze`, counted from the front."""
+    """Return the axes named to `squeeze`, counted from the front."""
     if axis is None:
         return set()
     if hasattr(axis, "dims"):
@@ -315,7 +315,7 @@ def broadcast_dynamic_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Tensor:
 
 
 def _shape(input: object, out_type: object, function: str) -> Any:
-    """The shape of `input` as a tensor: a constant if it is known."""
+    """Return the shape of `input` as a tensor: a constant if it is known."""
     dtype = int32 if out_type is None else as_dtype(out_type)
     numbers(dtype, function, "out_type")
     dims = dims_of(input)
@@ -327,7 +327,7 @@ def _shape(input: object, out_type: object, function: str) -> Any:
 
 
 def dims_of(input: object) -> tuple | None:
-    """The dimensions of anything convertible, without reading a variable or making it dense.
+    """Return the dimensions of anything convertible, without reading a variable or making it dense.
 
     None if a graph does not know the rank.
     """

@@ -194,7 +194,7 @@ def _index_of(index: Any, size: Any, axis: int) -> Any:
 
 
 def _row(index: int, dims: tuple) -> SlicePlan:
-    """The plan of the most frequent key, one int."""
+    """Return the plan of the most frequent key, one int."""
     found = SlicePlan()
     index += dims[0] if index < 0 else 0
     found.begin, found.end = [index, *[0] * (len(dims) - 1)], [index + 1, *dims[1:]]

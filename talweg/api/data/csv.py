@@ -142,7 +142,7 @@ def make_csv_dataset(
 
 
 def _naming(names: list[str], label: str | None) -> Any:
-    """The function that makes a dictionary of columns, and the label's column beside it."""
+    """Return the function that makes a dictionary of columns, and the label's column beside it."""
 
     def name_fields(*values: object) -> Any:
         features = OrderedDict(zip(names, values))
@@ -155,7 +155,7 @@ def _naming(names: list[str], label: str | None) -> Any:
 
 
 def _select_columns(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
-    """The numbers of the columns to read, in order; ValueError for unknown ones."""
+    """Return the numbers of the columns to read, in order; ValueError for unknown ones."""
     if wanted is None:
         return list(range(len(names)))
     numbers = sorted(
@@ -176,14 +176,14 @@ def _infer_defaults(rows: list, names: list, columns: list[int], missing: str) -
 
 
 def _default(dtype: DType) -> np.ndarray:
-    """A default of one value: zero, or an empty string."""
+    """Return a default of one value: zero, or an empty string."""
     return np.array([b""], object) if dtype.name == "string" else np.zeros(1, dtype.numpy_dtype)
 
 
 def _first_rows(
     paths: list[str], kind: str, header: bool, delimiter: str, quotes: bool, count: int | None
 ) -> list[list[str]]:
-    """The first line, and the records from which dtypes are found."""
+    """Return the first line, and the records from which dtypes are found."""
     found: list[list[str]] = []
     for number, path in enumerate(paths):
         with RecordReader(path, kind) as file:

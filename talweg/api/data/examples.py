@@ -105,5 +105,5 @@ def make_batched_features_dataset(
 
 
 def _apart(found: dict, label: str) -> tuple[dict, Any]:
-    """The features without the label, and the label."""
+    """Return the features without the label, and the label."""
     return {name: x for name, x in found.items() if name != label}, found[label]

@@ -39,7 +39,7 @@ def values_of(x: Tensor) -> np.ndarray:
 
 
 def prefix(message: str | None, text: str) -> str:
-    """The text of an error with the user's message in front."""
+    """Return the text of an error with the user's message in front."""
     return f"{message}\n{text}" if message else text
 
 

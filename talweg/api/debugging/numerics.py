@@ -148,7 +148,7 @@ def _name_of(leaf: object, name: str) -> str:
 
 
 def _nodes_of(targets: list, source: Any) -> list:
-    """The nodes of a graph that give the value of a source."""
+    """Return the nodes of a graph that give the value of a source."""
     if type(source) is Symbol:
         return [source.node]
     sweep = GraphSweep(targets[0].graph, targets, [source.handle], [])

@@ -130,7 +130,7 @@ class Wanted:
         }
 
     def read(self, serialized: Any) -> dict:
-        """The features of a record, or of several."""
+        """Return the features of a record, or of several."""
         if self.form == STEPS:
             plans = tuple([(*plan, True) if len(plan) == 4 else plan for plan in self.plans])
             found = prims.parse_feature_lists(serialized, plans=plans)
@@ -299,7 +299,7 @@ def row_lengths(part: Any, given: Any, counts: Any, inside: Any) -> tuple[Any, A
 
 
 def rows_of(lengths: Any) -> tuple[Any, Any]:
-    """The row of each value of rows of these lengths, and its place there."""
+    """Return the row of each value of rows of these lengths, and its place there."""
     owners = repeat(range_(shape_of(lengths, int64)[0]), lengths)
     places = range_(shape_of(owners, int64)[0]) - gather(cumsum(lengths, exclusive=True), owners)
     return owners, places
@@ -313,7 +313,7 @@ def dtype_of(name: str, dtype: DTypeLike) -> Any:
 
 
 def dims_of(name: str, shape: ShapeLike) -> tuple:
-    """The shape of a feature, which has to be known."""
+    """Return the shape of a feature, which has to be known."""
     found = TensorShape(shape.numpy().tolist() if isinstance(shape, Tensor) else shape)
     if not found.is_fully_defined():
         raise value_error("TW205", f"feature {name!r}: shape {found} is not fully known")

@@ -112,7 +112,7 @@ def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
 
 
 def _order(features: dict) -> list[str]:
-    """The names of features, kind by kind, as TensorFlow has them in its results."""
+    """Return the names of features, kind by kind, as TensorFlow has them in its results."""
 
     def place(name: str) -> tuple:
         kind = type(features[name])

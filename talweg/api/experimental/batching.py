@@ -49,7 +49,7 @@ def nondifferentiable_batch_function(
 
 
 def _run(function: Callable[..., Any], most: int, args: list) -> Any:
-    """The results for one batch."""
+    """Return the results for one batch."""
     tensors = [look_up("convert_to_tensor")(x) for x in args]
     counts = [x.shape[0] for x in tensors if x.shape.rank]
     counts = [count for count in counts if count is not None]

@@ -61,7 +61,7 @@ class DynamicRaggedShape(ExtensionType):
 
     @classmethod
     def from_tensor(cls, t: Tensor, dtype: DTypeLike | None = None) -> DynamicRaggedShape:
-        """The shape of a ragged or dense tensor."""
+        """Return the shape of a ragged or dense tensor."""
         parts = []
         x = t if isinstance(t, RaggedTensor) else tensor(t)
         while isinstance(x, RaggedTensor):
@@ -74,7 +74,7 @@ class DynamicRaggedShape(ExtensionType):
     def from_row_partitions(
         cls, row_partitions: Sequence[RowPartition], dtype: DTypeLike | None = None
     ) -> DynamicRaggedShape:
-        """The shape of these partitions over scalars; ValueError without one."""
+        """Return the shape of these partitions over scalars; ValueError without one."""
         if not row_partitions:
             raise value_error("TW104", "row_partitions cannot be empty")
         inner = look_up("reshape")(row_partitions[-1].nvals(), [1])
@@ -177,11 +177,11 @@ class DynamicRaggedShape(ExtensionType):
         return sizes_so_far + sizes[1:] if sizes_so_far else sizes
 
     def with_dtype(self, dtype: DTypeLike) -> DynamicRaggedShape:
-        """The same shape in another dtype."""
+        """Return the same shape in another dtype."""
         return DynamicRaggedShape(self._partitions, self._inner, dtype)
 
     def over(self, flat_values: Any) -> Any:
-        """A tensor of this shape with these values, which are as many."""
+        """Return a tensor of this shape with these values, which are as many."""
         found = look_up("reshape")(flat_values, self._inner)
         for part in reversed(self._partitions):
             found = part.over(found)

@@ -45,7 +45,7 @@ class AxisLengths:
         return look_up("reduce_sum")(self.lengths[-1]) if self.lengths else 1
 
     def with_rank(self, rank: int) -> AxisLengths:
-        """The same with axes of size 1 in front."""
+        """Return the same with axes of size 1 in front."""
         missing = [look_up("ones")([1], int64)] * (rank - self.rank)
         self.lengths = missing + self.lengths
         self.uniform = [True] * len(missing) + self.uniform
@@ -71,7 +71,7 @@ def _repeat(own: Any, lengths: Any, wanted: Any) -> Any:
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
-    """A tensor, ragged or dense, repeated along axes of size 1 to a ragged shape."""
+    """Return a tensor, ragged or dense, repeated along axes of size 1 to a ragged shape."""
     target = AxisLengths(shape)
     source = AxisLengths(type(shape).from_tensor(input))
     if source.rank > target.rank:
@@ -106,7 +106,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
 
 
 def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
-    """The flat values of a tensor in another shape."""
+    """Return the flat values of a tensor in another shape."""
     return shape.over(getattr(tensor, "flat_values", tensor))
 
 

@@ -66,7 +66,7 @@ class RowPartition(ExtensionType):
 
     @classmethod
     def of_ragged(cls, x: RaggedTensor) -> RowPartition:
-        """The outermost partition of a ragged tensor."""
+        """Return the outermost partition of a ragged tensor."""
         uniform = x._uniform
         return cls._of(x.row_splits, None if uniform is None else int(uniform))
 
@@ -80,7 +80,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """The rows that end at `row_splits`, of which the first is 0."""
+        """Return the rows that end at `row_splits`, of which the first is 0."""
         splits = _integers(row_splits, dtype, dtype_hint, "row_splits")
         if splits.shape.rank == 1 and splits.shape[0] == 0:
             raise value_error("TW207", "row_splits tensor may not be empty.")
@@ -208,25 +208,25 @@ class RowPartition(ExtensionType):
         return self._splits[1:] - self._splits[:-1]
 
     def value_rowids(self) -> Tensor:
-        """The row of each value."""
+        """Return the row of each value."""
         rows = look_up("range")(self.nrows())
         return look_up("repeat")(rows, self.row_lengths())
 
     def offsets_in_rows(self) -> Tensor:
-        """The place of each value in its row."""
+        """Return the place of each value in its row."""
         places = look_up("range")(self.nvals())
         return places - look_up("gather")(self._splits, self.value_rowids())
 
     def nrows(self) -> Tensor:
-        """The number of rows."""
+        """Return the number of rows."""
         return look_up("shape")(self._splits, self.dtype)[0] - 1
 
     def nvals(self) -> Tensor:
-        """The number of values."""
+        """Return the number of values."""
         return self._splits[-1]
 
     def uniform_row_length(self) -> Tensor | None:
-        """The length of all rows, if it is one by construction."""
+        """Return the length of all rows, if it is one by construction."""
         return None if self._uniform is None else convert_to_tensor(self._uniform, self.dtype)
 
     def is_uniform(self) -> bool:
@@ -250,7 +250,7 @@ class RowPartition(ExtensionType):
         return self._uniform
 
     def with_dtype(self, dtype: DTypeLike) -> RowPartition:
-        """The same rows, with splits of another dtype."""
+        """Return the same rows, with splits of another dtype."""
         splits = look_up("cast")(self._splits, dtype)
         return RowPartition._of(splits, self._uniform, self._count)
 
@@ -266,7 +266,7 @@ class RowPartition(ExtensionType):
 
 
 def _integers(value: Any, dtype: Any, hint: Any, name: str) -> Tensor:
-    """A tensor of int32 or int64; ValueError for others."""
+    """Return a tensor of int32 or int64; ValueError for others."""
     found = convert_to_tensor(value, dtype, dtype_hint=hint or int64)
     if found.dtype.name not in ("int32", "int64"):
         if 0 in found.shape.as_list():
@@ -276,7 +276,7 @@ def _integers(value: Any, dtype: Any, hint: Any, name: str) -> Tensor:
 
 
 def _value_of(x: Any) -> np.ndarray | None:
-    """The array of an eager tensor, or of a constant of a graph; None for others."""
+    """Return the array of an eager tensor, or of a constant of a graph; None for others."""
     if type(x) is not Symbol:
         return x.numpy()
     content = constant_of(x.node)

@@ -101,12 +101,12 @@ class StructuredTensor(BatchableExtensionType):
 
     @classmethod
     def from_shape(cls, ragged_shape: DynamicRaggedShape) -> StructuredTensor:
-        """The tensor of a shape, without fields."""
+        """Return the tensor of a shape, without fields."""
         return cls({}, ragged_shape)
 
     @classmethod
     def from_pyval(cls, pyval: Any, typespec: Any = None) -> Any:
-        """The tensor of a dictionary, or of (nested) lists of dictionaries of one kind.
+        """Return the tensor of a dictionary, or of (nested) lists of dictionaries of one kind.
 
         Lists of numbers and texts in it become tensors, those of lists ragged tensors.  Anything
         else than a dictionary gives a tensor.  typespec: what it is to be, for values that do not
@@ -130,7 +130,7 @@ class StructuredTensor(BatchableExtensionType):
         return len(self.shape)
 
     def nrows(self) -> Tensor | None:
-        """The size of the first axis, int64; None for rank 0."""
+        """Return the size of the first axis, int64; None for rank 0."""
         if self.rank == 0:
             return None
         ragged = isinstance(self._rows, RaggedTensor)
@@ -153,7 +153,7 @@ class StructuredTensor(BatchableExtensionType):
         return tuple(found)
 
     def field_names(self) -> tuple[str, ...]:
-        """The names of the fields."""
+        """Return the names of the fields."""
         return tuple(self._fields)
 
     def field_value(self, field_name: Path) -> Field:
@@ -168,7 +168,7 @@ class StructuredTensor(BatchableExtensionType):
         return self._fields[str(field_name)]
 
     def to_pyval(self) -> Any:
-        """A dictionary, or lists of them, of Python and NumPy values; eager tensors only."""
+        """Return a dictionary, or lists of them, of Python and NumPy values; eager tensors only."""
         values = {name: _to_python(value) for name, value in self._fields.items()}
         return _zip_fields(values, _to_python(self._rows), self.rank)
 

@@ -86,7 +86,7 @@ def pad_to_bounding_box(
 
 
 def _static_or_tensor(number: Any) -> Any:
-    """An offset or size as an int where it is known, else as an int32 tensor."""
+    """Return an offset or size as an int where it is known, else as an int32 tensor."""
     if not isinstance(number, Tensor):
         return number
     found = get_static_value(number)
@@ -181,6 +181,6 @@ def resize_with_crop_or_pad(
 
 
 def _least(first: Any, second: int) -> Any:
-    """The smaller one; a tensor where one is."""
+    """Return the smaller one; a tensor where one is."""
     known = type(first) is int and type(second) is int
     return min(first, second) if known else minimum(first, second)

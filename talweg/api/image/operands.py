@@ -33,7 +33,7 @@ def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
 
 
 def sizes(x: Tensor) -> list:
-    """The dimensions of a tensor, ints where they are known and scalar tensors where not."""
+    """Return the dimensions of a tensor, ints where they are known and scalar tensors where not."""
     return [size if type(size) is int else shape(x)[axis] for axis, size in enumerate(x.dims)]
 
 

@@ -101,7 +101,7 @@ def _picker(x: Tensor, fill: object, height: Any, width: Any) -> Callable[[Any, 
 
 
 def _round(x: Any) -> Any:
-    """The nearest whole number, halves away from zero."""
+    """Return the nearest whole number, halves away from zero."""
     return where(less(x, 0.0), -floor(0.5 - x), floor(x + 0.5))
 
 

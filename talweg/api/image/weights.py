@@ -55,7 +55,7 @@ KERNELS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
 
 
 def kernel_weights(old: int, new: int, method: str, antialias: bool) -> np.ndarray:
-    """The matrix of one of the methods in `KERNELS`."""
+    """Return the matrix of one of the methods in `KERNELS`."""
     kernel, _ = KERNELS[method]
     scale = old / new
     width = max(scale, 1.0) if antialias else 1.0
@@ -77,7 +77,7 @@ def nearest_places(old: int, new: int) -> np.ndarray:
 
 
 def area_weights(old: int, new: int) -> np.ndarray:
-    """The share of each old pixel in the stretch that a new one covers."""
+    """Return the share of each old pixel in the stretch that a new one covers."""
     scale = old / new
     first = np.arange(new)[:, None] * scale
     places = np.arange(old)[None, :]

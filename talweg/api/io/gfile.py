@@ -25,7 +25,7 @@ DRIVE = re.compile(r"/[A-Za-z]:")
 
 
 def path_of(path: Any) -> str:
-    """A path as text."""
+    """Return a path as text."""
     text = os.fspath(path) if hasattr(path, "__fspath__") else path
     path = os.fsdecode(text)
     if path.startswith("file://"):
@@ -36,7 +36,7 @@ def path_of(path: Any) -> str:
 
 
 def name_of(path: Any) -> str:
-    """The path of a file that is used; InvalidArgumentError for a name that no file has."""
+    """Return the path of a file that is used; InvalidArgumentError for a name that no file has."""
     return check_name(path_of(path))
 
 
@@ -244,11 +244,11 @@ class GFile:
         return self._text(self._open("r+", "reading").read(n))
 
     def readline(self) -> Any:
-        """The next line, with its end; nothing at the end of the file."""
+        """Return the next line, with its end; nothing at the end of the file."""
         return self._text(self._open("r+", "reading").readline())
 
     def readlines(self) -> list:
-        """The lines that follow."""
+        """Return the lines that follow."""
         return list(self)
 
     def write(self, file_content: Any) -> None:
@@ -286,7 +286,7 @@ class GFile:
             self.close()
 
     def next(self) -> Any:
-        """The next line."""
+        """Return the next line."""
         return self.__next__()
 
     def __iter__(self) -> GFile:

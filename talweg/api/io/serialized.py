@@ -61,7 +61,7 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
 
 
 def as_message(array: np.ndarray, dtype: DType) -> bytes:
-    """The message of an array: numbers as one run of bytes, texts one by one."""
+    """Return the message of an array: numbers as one run of bytes, texts one by one."""
     sizes = b"".join([wire.field(2, wire.field(1, size) if size else b"") for size in array.shape])
     head = wire.field(DTYPE, dtype.as_datatype_enum) + wire.field(SHAPE, sizes)
     if dtype is string:
@@ -72,7 +72,7 @@ def as_message(array: np.ndarray, dtype: DType) -> bytes:
 
 
 def text_content(array: np.ndarray) -> bytes:
-    """The message of an array of strings as one run: their lengths, then their bytes."""
+    """Return the message of an array of strings as one run: their lengths, then their bytes."""
     texts = array.reshape(-1).tolist()
     sizes = b"".join([wire.write_varint(len(text)) for text in texts])
     shape = b"".join([wire.field(2, wire.field(1, size) if size else b"") for size in array.shape])
@@ -81,7 +81,7 @@ def text_content(array: np.ndarray) -> bytes:
 
 
 def _texts_of(content: bytes, count: int) -> list[bytes]:
-    """The strings of such a run."""
+    """Return the strings of such a run."""
     sizes, place = [], 0
     try:
         for _ in range(count):
@@ -139,7 +139,7 @@ def _reshape(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
 
 
 def _head(fields: list) -> tuple[DType, tuple[int, ...]]:
-    """The dtype and shape that a message says."""
+    """Return the dtype and shape that a message says."""
     dtype, dims = 0, []
     for number, value in fields:
         if number == DTYPE:

@@ -21,7 +21,7 @@ CGState = collections.namedtuple("CGState", ["i", "x", "r", "p", "gamma"])
 
 
 def _dot(x: Tensor, y: Tensor) -> Any:
-    """The inner products of vectors, [...]."""
+    """Return the inner products of vectors, [...]."""
     left = look_up("math.conj")(x) if x.dtype.is_complex else x
     return look_up("reduce_sum")(left * y, axis=-1)
 

@@ -56,7 +56,7 @@ class ContractionProgram:
         return Term(self.count - 1, labels, dims)
 
     def run(self, values: list) -> Any:
-        """The last value, given the operands."""
+        """Return the last value, given the operands."""
         values = list(values)
         for prim, places, params in self.steps:
             values.append(prim(*[values[place] for place in places], **params))
@@ -171,7 +171,7 @@ class ContractionProgram:
 
 
 def _cheapest(a: Term, b: Term, kept: list, gone: list, free_a: list, free_b: list) -> tuple:
-    """The order of batch and summed labels for which fewest operands must be rearranged."""
+    """Return the order of batch and summed labels for which fewest operands must be rearranged."""
 
     def cost(orders: tuple) -> int:
         batch, inner = orders
@@ -208,7 +208,7 @@ def _has_zero(terms: list[Term]) -> bool:
 
 
 def _pairs(path: list) -> list[tuple]:
-    """A path whose steps take two operands at most; a product stands last (place -1)."""
+    """Return a path whose steps take two operands at most; a product stands last (place -1)."""
     steps = []
     for step in path:
         *others, last = sorted(step)

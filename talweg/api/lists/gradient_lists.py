@@ -44,11 +44,11 @@ class GradientList(GraphList):
         return cls(elements, zero, forward.flow, True)
 
     def with_flow(self, flow: Any, count: Any = None) -> GradientList:
-        """A list of gradients of the same elements."""
+        """Return a list of gradients of the same elements."""
         return GradientList(self.elements, flow, self.forward, self._is_limited)
 
     def put(self, index: TensorLike, value: Tensor) -> GradientList:
-        """The list with `value` added to one element."""
+        """Return the list with `value` added to one element."""
         self.elements.accept(value.shape)
         dims, dtype = self.elements.dims, self.elements.dtype
         present = lists.list_take(self.flow, index, value, dims=dims, dtype=dtype)
@@ -78,13 +78,13 @@ class GradientList(GraphList):
         return parts.list_concat(flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
     def unstack(self, value: Tensor) -> GradientList:
-        """The list with the slices of a tensor added to its elements."""
+        """Return the list with the slices of a tensor added to its elements."""
         if value.shape.rank is not None:
             self.elements.accept(value.shape[1:])
         return self._with_sum(lists.list_from(value))
 
     def scatter(self, indices: TensorLike, value: Any) -> GradientList:
-        """The list with the slices of a tensor added to the elements at places."""
+        """Return the list with the slices of a tensor added to the elements at places."""
         if value.shape.rank:
             self.elements.accept(value.shape[1:])
         indices = reshape(indices, [-1])
@@ -92,13 +92,13 @@ class GradientList(GraphList):
         return self._with_sum(lists.list_from(rows))
 
     def split(self, value: Any, lengths: TensorLike) -> GradientList:
-        """The list with consecutive pieces of a tensor added to its elements."""
+        """Return the list with consecutive pieces of a tensor added to its elements."""
         if value.shape.rank:
             self.elements.accept(TensorShape([None, *value.shape[1:]]))
         return self._with_sum(parts.list_split(value, lengths))
 
     def size(self) -> Any:
-        """The number of elements of the array itself."""
+        """Return the number of elements of the array itself."""
         return lists.list_size(self.forward if self._is_forward_here() else self.flow)
 
     def _with_sum(self, flow: Symbol) -> GradientList:
@@ -120,7 +120,7 @@ class GradientList(GraphList):
 
 
 def _at_least(flow: Symbol, size: Any) -> Any:
-    """A list with as many elements, those that were absent too."""
+    """Return a list with as many elements, those that were absent too."""
     return lists.variant_sum(lists.list_new(size), flow)
 
 

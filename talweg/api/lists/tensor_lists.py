@@ -143,7 +143,7 @@ class EagerList:
         return concat(parts, 0)
 
     def unstack(self, value: Any) -> EagerList:
-        """The slices of a tensor as the elements."""
+        """Return the slices of a tensor as the elements."""
         parts = unstack(value)
         if len(parts) > len(self.values) and not self.elements.dynamic:
             raise value_error(
@@ -157,7 +157,7 @@ class EagerList:
         return self
 
     def scatter(self, indices: Any, value: Any) -> EagerList:
-        """The slices of a tensor as the elements at places."""
+        """Return the slices of a tensor as the elements at places."""
         for place, part in zip(indices.numpy().tolist(), unstack(value)):
             self.put(place, part)
         return self
@@ -186,7 +186,7 @@ class EagerList:
         self.values, self.cleared = [], set()
 
     def size(self) -> Any:
-        """The number of elements."""
+        """Return the number of elements."""
         return convert_to_tensor(len(self.values), int32)
 
 
@@ -198,7 +198,7 @@ class GraphList:
 
     @classmethod
     def new(cls, elements: ListElements, size: TensorLike, count: TensorLike) -> GraphList:
-        """A list of `size` elements that were not written."""
+        """Return a list of `size` elements that were not written."""
         return cls(elements, lists.list_new(size), None if elements.dynamic else count)
 
     @classmethod
@@ -212,7 +212,7 @@ class GraphList:
         return cls(values.elements, flow, len(values.values))
 
     def with_flow(self, flow: Any, count: Any = None) -> GraphList:
-        """A list with the same rules."""
+        """Return a list with the same rules."""
         return GraphList(self.elements, flow, self.count if count is None else count)
 
     @property
@@ -220,7 +220,7 @@ class GraphList:
         return not self.elements.dynamic
 
     def put(self, index: TensorLike, value: Tensor) -> GraphList:
-        """The list with one more element written."""
+        """Return the list with one more element written."""
         self.elements.accept(value.shape)
         return self.with_flow(lists.list_set(self.flow, index, value, limited=self._limited))
 
@@ -237,7 +237,7 @@ class GraphList:
         )
 
     def get_known_size(self) -> Any:
-        """The number of elements, if it is known in the graph in force."""
+        """Return the number of elements, if it is known in the graph in force."""
         if type(self.count) is tuple:
             table, size = self.count
             return size if _is_here(table) else None
@@ -270,7 +270,7 @@ class GraphList:
         return GraphList(self.elements, lists.list_from(value))
 
     def scatter(self, indices: TensorLike, value: Any) -> GraphList:
-        """The slices of a tensor as the elements at places."""
+        """Return the slices of a tensor as the elements at places."""
         if value.shape.rank:
             self.elements.accept(value.shape[1:])
         flow = parts.list_scatter(self.flow, indices, value, limited=self._limited)
@@ -283,7 +283,7 @@ class GraphList:
         return GraphList(self.elements, parts.list_split(value, lengths))
 
     def size(self) -> Any:
-        """The number of elements."""
+        """Return the number of elements."""
         return lists.list_size(self.flow)
 
     def close(self) -> None:
@@ -300,7 +300,7 @@ def _is_here(table: NodeTable) -> bool:
 
 
 def count_of(value: Any) -> Any:
-    """The first dimension of a tensor: a number, or a size with the graph it belongs to."""
+    """Return the first dimension of a tensor: a number, or a size with the graph it belongs to."""
     length = value.dims[0]
     if type(length) is int:
         return length

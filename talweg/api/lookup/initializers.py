@@ -129,7 +129,7 @@ class TextFileInitializer(TableInitializer):
         return found if dtype is string else self._number(found, number, dtype)
 
     def _number(self, found: bytes, line: int, dtype: DType) -> Any:
-        """The number that a column is, which Python's rules would take for more (1_0)."""
+        """Return the number that a column is, which Python's rules would take for more (1_0)."""
         try:
             if b"_" in found:
                 raise ValueError("an underscore")
@@ -174,7 +174,7 @@ def _check_columns(key: int, key_dtype: DType, value: int, value_dtype: DType) -
 
 
 def _path_of(filename: TensorLike) -> Any:
-    """A path, given as text, an asset, a tensor, or a constant of a graph."""
+    """Return a path, given as text, an asset, a tensor, or a constant of a graph."""
     filename = getattr(filename, "asset_path", filename)
     if type(filename) is Symbol:
         content = constant_of(filename.node)

@@ -96,7 +96,7 @@ class Table(LookupInterface, TrackableResource):
         return np.array(len(self._found), np.int64)
 
     def size(self, name: str | None = None) -> Any:
-        """The number of keys, int64."""
+        """Return the number of keys, int64."""
         return ensure_shape(numpy_function(self._count_keys, [], int64), [])
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:

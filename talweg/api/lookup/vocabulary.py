@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _with_flat(x: Any, values: Tensor) -> Any:
-    """The elements of a tensor, sparse or ragged one replaced."""
+    """Return the elements of a tensor, sparse or ragged one replaced."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(values)
     return x.with_values(values) if isinstance(x, SparseTensor) else values
@@ -74,7 +74,7 @@ class StaticVocabularyTable(LookupInterface, AutoTrackable):
             self._table = StaticHashTable(initializer, -1, name)
 
     def size(self, name: str | None = None) -> Any:
-        """The number of ids, those of the buckets included; int64."""
+        """Return the number of ids, those of the buckets included; int64."""
         known = 0 if self._table is None else self._table.size()
         return look_up("convert_to_tensor")(known, int64) + self._buckets
 
@@ -183,5 +183,5 @@ class DenseHashTable(MutableHashTable):
 
 
 def _item(x: Tensor) -> Any:
-    """The element of an eager tensor."""
+    """Return the element of an eager tensor."""
     return np.asarray(x.numpy(), object).item()

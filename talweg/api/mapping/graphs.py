@@ -95,7 +95,7 @@ class Slices:
 
 
 def _size_of(leaf: object) -> Any:
-    """The first dimension as an int32 tensor."""
+    """Return the first dimension as an int32 tensor."""
     if hasattr(leaf, "ragged_rank"):
         return arithmetic.cast(leaf.nrows(), dtype=int32)
     if is_composite(leaf):
@@ -155,7 +155,7 @@ class TensorRows:
         self.arrays = [TensorArray(dtype, size, infer_shape=infer, element_shape=element_shape)]
 
     def write(self, arrays: list, index: Any, value: Tensor) -> list:
-        """The arrays with one more result."""
+        """Return the arrays with one more result."""
         value = tensor(value, hint=self.dtype)
         if value.dtype is not self.dtype:
             raise invalid(
@@ -182,7 +182,7 @@ class RaggedRows:
             self.arrays.append(TensorArray(self.splits_dtype, size, infer_shape=False))
 
     def write(self, arrays: list, index: Any, value: Tensor) -> list:
-        """The arrays with one more result."""
+        """Return the arrays with one more result."""
         if not hasattr(value, "ragged_rank"):
             return [arrays[0].write(index, tensor(value, hint=self.dtype)), *arrays[1:]]
         lengths = value.nested_row_lengths()
@@ -255,7 +255,7 @@ def _rows_for(kind: Any, size: Tensor, told: bool, infer: bool) -> Any:
 
 
 def _one_more(spec: Any) -> Any:
-    """The spec of ragged results together: one more ragged dimension than each has."""
+    """Return the spec of ragged results together: one more ragged dimension than each has."""
     shape = TensorShape(None) if spec.shape.rank is None else TensorShape([None, *spec.shape])
     return type(spec)(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
 
@@ -286,7 +286,7 @@ class FoldLoop:
         return arithmetic.sub(arithmetic.sub(self.slices.size, 1), i)
 
     def step(self, i: TensorLike, state: TensorLike) -> Any:
-        """The accumulators after slice number `i`."""
+        """Return the accumulators after slice number `i`."""
         found = self.fn(state, self.slices[self.place(i)])
         structure.assert_same(self.first, found)
         parts = structure.flatten(found)

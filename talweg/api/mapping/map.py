@@ -64,7 +64,7 @@ def _is_ragged(leaf: object) -> bool:
 
 
 def _slices(leaf: Any, size: int) -> list:
-    """The slices of a tensor, ragged or sparse tensor along its first axis."""
+    """Return the slices of a tensor, ragged or sparse tensor along its first axis."""
     if not is_composite(leaf):
         return unstack(leaf)
     if _is_ragged(leaf):
@@ -180,7 +180,7 @@ def map_fn(
 
 
 def _start(function: str, elements: Elements, initializer: object, reverse: bool) -> tuple:
-    """The first accumulator and the positions that are left."""
+    """Return the first accumulator and the positions that are left."""
     positions = list(range(elements.size))
     if reverse:
         positions.reverse()

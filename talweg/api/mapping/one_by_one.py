@@ -145,7 +145,7 @@ class SparseRows:
         self.arrays = [TensorArray(kind, size, infer_shape=False) for kind in (int64, dtype, int64)]
 
     def write(self, arrays: list, index: TensorLike, value: Tensor) -> list:
-        """The arrays with one more result."""
+        """Return the arrays with one more result."""
         own = value.indices, value.values, value.dense_shape
         return [array.write(index, part) for array, part in zip(arrays, own)]
 

@@ -136,7 +136,7 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _truths(*values: object) -> list:
-    """The operands, bool unless they are tensors of something else."""
+    """Return the operands, bool unless they are tensors of something else."""
     return [tensor(value, None if is_tensor_like(value) else bool_) for value in values]
 
 

@@ -52,7 +52,7 @@ def _check_sorted_operands(
 
 
 def number_of_segments(ids: Tensor) -> SegmentCount:
-    """The last of the sorted ids and one; 0 if there are none."""
+    """Return the last of the sorted ids and one; 0 if there are none."""
     if type(ids) is EagerTensor:
         values = ids._array
         return SegmentCount(int(values[-1]) + 1 if values.size else 0)

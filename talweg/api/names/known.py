@@ -283,7 +283,7 @@ def plain(name: str) -> KnownNames:
 
 
 def own_part(prefix: str) -> str:
-    """A name without `compat.v1.`."""
+    """Return a name without `compat.v1.`."""
     return prefix.removeprefix(V1) if prefix.removeprefix(V1) == "keras" else prefix
 
 

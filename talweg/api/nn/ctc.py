@@ -203,7 +203,7 @@ def ctc_loss_v1(
 
 
 def _as_sparse(labels: object, kept: Any, columns: Any) -> SparseTensor:
-    """The kept elements of a matrix, moved to the left of their rows."""
+    """Return the kept elements of a matrix, moved to the left of their rows."""
     places = nonzero(kept)
     before = cast(kept, int64)
     column = gather(_exclusive(before), cast(places[:, 0], int32), axis=0)

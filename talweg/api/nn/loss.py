@@ -71,7 +71,7 @@ def softmax_cross_entropy_with_logits(
 
 
 def _flat(dims: tuple) -> tuple:
-    """The dimensions as two: all but the last, and the last."""
+    """Return the dimensions as two: all but the last, and the last."""
     return (math.prod(dims[:-1]), *(dims[-1:] or (1,)))
 
 

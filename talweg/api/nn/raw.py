@@ -28,7 +28,7 @@ ONES = (1, 1, 1, 1, 1)
 
 
 def _padding(padding: Any, explicit_paddings: Any) -> Any:
-    """The public form of a padding and its flat list of numbers."""
+    """Return the public form of a padding and its flat list of numbers."""
     if padding != "EXPLICIT":
         return padding
     flat = list(explicit_paddings)

@@ -213,7 +213,7 @@ def channels_last(x: Any, first: bool) -> Any:
 
 
 def channels_back(y: Tensor, first: bool) -> Any:
-    """The opposite of `channels_last`."""
+    """Return the opposite of `channels_last`."""
     if not first:
         return y
     rank = y.ndim

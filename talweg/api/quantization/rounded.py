@@ -26,7 +26,7 @@ def _integers(signed: bool, bits: int, narrow: bool) -> tuple[int, int]:
 
 
 def _beside(x: Tensor, number: object, axis: int | None, given: bool) -> Any:
-    """An end of the range, in the dtype and with the axes of x."""
+    """Return an end of the range, in the dtype and with the axes of x."""
     number = cast(tensor(number), x.dtype)
     if number.ndim == 0:
         return number

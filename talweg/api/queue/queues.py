@@ -29,7 +29,7 @@ def _dtypes(dtypes: object) -> list:
 
 
 def _shapes(shapes: Any, count: int) -> list | None:
-    """A shape for each component; None if they are not known."""
+    """Return a shape for each component; None if they are not known."""
     if shapes is None:
         return None
     if not isinstance(shapes, (list, tuple)) or (shapes and isinstance(shapes[0], int)):

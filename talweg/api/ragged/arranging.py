@@ -40,7 +40,7 @@ def _axis(axis: Any, rank: int | None, function: str) -> int:
 
 
 def expand_dims(input: Any, axis: AxisLike, name: str | None = None) -> Any:
-    """A new axis of size 1."""
+    """Return a new axis of size 1."""
     place = _axis(axis, input.shape.rank + 1, "expand_dims")
     if place == 0:
         return RaggedTensor.from_uniform_row_length(input, len(array_of(input.row_splits)) - 1, 1)
@@ -106,7 +106,7 @@ def stack(values: Any, axis: AxisLike = 0, name: str | None = None) -> Any:
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
-    """A tensor again and again along each axis."""
+    """Return a tensor again and again along each axis."""
     for place, count in enumerate(array_of(tensor(multiples))):
         if count == 0:
             input = _empty(input, place)
@@ -157,12 +157,12 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
-    """The flat values in another shape."""
+    """Return the flat values in another shape."""
     return look_up("reshape")(tensor.flat_values, shape)
 
 
 def add_n(inputs: Any, name: str | None = None) -> Any:
-    """The sum of ragged tensors with equal rows."""
+    """Return the sum of ragged tensors with equal rows."""
     total = inputs[0]
     for other in inputs[1:]:
         total = total + other

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 
 def make_segment_reduction(usual: Function) -> Function:
-    """A function like `tf.math.unsorted_segment_sum` for ragged data."""
+    """Return a function like `tf.math.unsorted_segment_sum` for ragged data."""
 
     def reduce(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
         return _reduce_segments(usual, data, segment_ids, num_segments)
@@ -60,7 +60,7 @@ def _reduce_segments(usual: Function, data: Any, ids: Any, count: Any) -> Any:
 
 
 def _check_rows(ids: RaggedTensor, data: RaggedTensor) -> Any:
-    """The values of `ids`, whose rows must be those of `data`."""
+    """Return the values of `ids`, whose rows must be those of `data`."""
     own, other = ids.row_splits, data.row_splits
     values = ids.values
     if isinstance(values, RaggedTensor):
@@ -87,7 +87,7 @@ def gather_nd(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Any:
-    """The parts of `params` at coordinates; ValueError for batch dimensions or a policy."""
+    """Return the parts of `params` at coordinates; ValueError for batch dimensions or a policy."""
     if not isinstance(batch_dims, int) or batch_dims:
         raise value_error("TW207", "batch_dims != 0 is not supported for ragged gather yet.")
     if bad_indices_policy not in ("", "DEFAULT"):
@@ -185,7 +185,7 @@ def matmul(
 
 
 def _whole_matrix(x: Any) -> Any:
-    """A ragged matrix whose rows have one length, as a tensor."""
+    """Return a ragged matrix whose rows have one length, as a tensor."""
     if not isinstance(x, RaggedTensor):
         return x
     lengths = np.diff(array_of(x.row_splits))
@@ -224,7 +224,7 @@ def _multiply(a: Any, b: Any, flags: tuple, output_type: Any) -> Any:
 
 
 def _as_rows(x: Any) -> RaggedTensor:
-    """The first two dimensions of a tensor as rows."""
+    """Return the first two dimensions of a tensor as rows."""
     if isinstance(x, RaggedTensor):
         return x
     rows, length = x.dims[:2]
@@ -252,12 +252,12 @@ class _Matrices:
         self.same_rows, self.same_columns = same_rows, same_columns
 
     def shape(self, place: int) -> tuple:
-        """The shape of one of the matrices."""
+        """Return the shape of one of the matrices."""
         return int(self.rows[place]), int(self.columns[place])
 
 
 def _width_of_each(x: RaggedTensor) -> np.ndarray:
-    """The number of columns of each matrix."""
+    """Return the number of columns of each matrix."""
     splits, lengths = array_of(x.row_splits), np.diff(array_of(x.values.row_splits))
     widths = np.zeros(len(splits) - 1, np.int64)
     row = partition.row_of_each(splits)

@@ -47,7 +47,7 @@ def _makers() -> dict[str, Maker]:
 
 
 def _of_all_values(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A question about a ragged tensor's values, whatever their rows."""
+    """Return a question about a ragged tensor's values, whatever their rows."""
 
     def ask(x: RaggedTensor, name: str | None = None) -> Any:
         return original(x.flat_values, name=name)

@@ -250,7 +250,7 @@ def _stack(parts: list, axis: int, rank: int) -> Any:
 
 
 def _rows_of(x: Any) -> int:
-    """The number of rows; NeedsStaticError in graphs that do not know it."""
+    """Return the number of rows; NeedsStaticError in graphs that do not know it."""
     return len(array_of(x.row_splits)) - 1 if isinstance(x, RaggedTensor) else index(x.dims[0])
 
 

@@ -53,7 +53,7 @@ def _convert_shape(shape: object, function: str) -> tuple[tuple, str]:
 
 
 def shape_of(shape: object, function: str) -> tuple:
-    """A shape as a tuple of sizes; errors as `shape_and_kind`."""
+    """Return a shape as a tuple of sizes; errors as `shape_and_kind`."""
     return shape_and_kind(shape, function)[0]
 
 
@@ -99,7 +99,7 @@ def sample_shape(shape: tuple, first: Any, *others: Any) -> tuple[tuple, Any]:
 
 
 def scalar_integer(value: object, function: str, argument: str) -> int:
-    """An int; InvalidArgumentError for an array, TypeError for what is no integer."""
+    """Return an int; InvalidArgumentError for an array, TypeError for what is no integer."""
     if not isinstance(value, (int, Dim)):
         value = tensor(value)
         if value.ndim:

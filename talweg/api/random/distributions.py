@@ -35,7 +35,7 @@ COUNTS = (int32, int64)
 
 
 def broadcast_dims(*tensors: Tensor) -> tuple:
-    """The shape tensors broadcast to; InvalidArgumentError if there is none."""
+    """Return the shape tensors broadcast to; InvalidArgumentError if there is none."""
     return shapes.broadcast_dims("random numbers", *[t.dims for t in tensors])
 
 
@@ -110,7 +110,7 @@ def stateless_poisson(
 
 
 def old_stream(seed: object) -> tuple[Tensor, int]:
-    """The stream of the functions that know no algorithm but Philox."""
+    """Return the stream of the functions that know no algorithm but Philox."""
     return stream_of(seed, "philox")
 
 

@@ -109,7 +109,7 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_seed(cls, seed: object, alg: Any = None) -> Generator:
-        """A generator from an integer or a vector; see `tf.random.create_rng_state`."""
+        """Return a generator from an integer or a vector; see `tf.random.create_rng_state`."""
         alg = "philox" if alg is None else alg
         return cls(state=state_of_seed(seed, algorithm_number(alg)), alg=alg)
 
@@ -121,7 +121,7 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_key_counter(cls, key: object, counter: TensorLike, alg: str) -> Generator:
-        """A generator from a key and a counter: [2] words for Philox, [1] for ThreeFry."""
+        """Return a generator from a key and a counter: [2] words for Philox, [1] for ThreeFry."""
         return cls(state=state_of_key(key, counter, algorithm_number(alg)), alg=alg)
 
     # -- the state
@@ -158,7 +158,7 @@ class Generator(AutoTrackable):
         return self._advance(scalar_integer(delta, "Generator.skip", "delta"))
 
     def _advance(self, count: int) -> Tensor:
-        """The state, which moves on by `count` numbers."""
+        """Return the state, which moves on by `count` numbers."""
         if isinstance(self._state_var, GraphVariable):
             # Reading and writing are one operation: a run may ask for any of the graph's draws.
             return self._state_var.skip(as_factor(count, uint64))
@@ -174,7 +174,7 @@ class Generator(AutoTrackable):
         return before
 
     def _stream(self, count: int) -> Tensor:
-        """A stream for that many values; inside `vectorized_map` one for each slice."""
+        """Return a stream for that many values; inside `vectorized_map` one for each slice."""
         return for_each_slice(lambda: self._own_stream(count))
 
     def _own_stream(self, count: int) -> Tensor:
@@ -295,7 +295,7 @@ class Generator(AutoTrackable):
         ]
 
     def _counter(self) -> Tensor:
-        """The counter of a generator that has drawn nothing."""
+        """Return the counter of a generator that has drawn nothing."""
         return wrap(np.zeros(prims.STATE_SIZE[self._alg] - 1, np.int64))
 
 

@@ -67,7 +67,7 @@ def _words_of_integer(seed: int, size: int) -> list[int]:
 
 
 def state_of_key(key: object, counter: object, algorithm: int) -> Tensor:
-    """A state from a key [] and a counter [n]; ValueError for other shapes."""
+    """Return a state from a key [] and a counter [n]; ValueError for other shapes."""
     parts = []
     for value, dims in ((counter, (STATE_SIZE[algorithm] - 1,)), (key, ())):
         part = convert_to_tensor(value)

@@ -100,7 +100,7 @@ def _numbers(kind: str, shape: object, dtype: DType, seed: Any) -> Tensor:
 
 
 def _resolve_dims(shape: Any, function: str) -> tuple[tuple, str, Any]:
-    """The dims to draw, the kind of the shape, and its product if its length is not known.
+    """Return the dims to draw, the kind of the shape, and its product if its length is not known.
 
     Then the numbers are drawn as a vector, which has the same numbers in the same order; the
     product must be held until they are.

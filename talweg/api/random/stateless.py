@@ -39,7 +39,7 @@ FLOATS = (float16, bfloat16, float32, float64)
 
 
 def stream_of(seed: object, alg: Any) -> tuple[Tensor, int]:
-    """The stream of a pair of seeds, and the number of the algorithm."""
+    """Return the stream of a pair of seeds, and the number of the algorithm."""
     algorithm = algorithm_number(alg)
     return prims.seed_stream(tensor(seed), algorithm=algorithm), algorithm
 

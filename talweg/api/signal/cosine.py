@@ -43,7 +43,7 @@ def _check_norm(norm: str | None) -> None:
 
 
 def _transform(x: Tensor, kind: int, norm: str | None) -> Tensor:
-    """The transform with TensorFlow's (and SciPy's) scaling."""
+    """Return the transform with TensorFlow's (and SciPy's) scaling."""
     if x.dtype not in REALS:
         raise type_error("TW102", f"dct: input has dtype {x.dtype.name}", "float32 or float64")
     if not x.ndim:

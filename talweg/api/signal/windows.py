@@ -138,7 +138,7 @@ def vorbis_window(
 
 
 def _mel(hertz: object) -> Any:
-    """The mel scale: 1127 ln(1 + f / 700)."""
+    """Return the mel scale: 1127 ln(1 + f / 700)."""
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 

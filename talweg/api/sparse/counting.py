@@ -77,13 +77,13 @@ def bincount(
 
 
 def _dtype(values: object) -> DType:
-    """The dtype of counts, which is that of the numbers, int32 or int64."""
+    """Return the dtype of counts, which is that of the numbers, int32 or int64."""
     dtype = _flat(values).dtype
     return dtype if dtype is int64 else int32
 
 
 def _flat(values: object) -> Any:
-    """The elements that are there, as a vector."""
+    """Return the elements that are there, as a vector."""
     if isinstance(values, SparseTensor):
         return values.values
     x = values.flat_values if isinstance(values, RaggedTensor) else tensor(values)

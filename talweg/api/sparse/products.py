@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def sparse_tensor_to_csr_sparse_matrix(
     indices: np.ndarray, values: object, dense_shape: ShapeLike
 ) -> SparseTensor:
-    """A sparse matrix, or a batch of them, from its parts."""
+    """Return a sparse matrix, or a batch of them, from its parts."""
     return SparseTensor(indices, values, dense_shape)
 
 

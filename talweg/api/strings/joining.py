@@ -87,7 +87,7 @@ def reduce_join(
 
 
 def _reduce_rows(x: Any, axis: AxisLike | None, keepdims: bool, separator: str) -> Any:
-    """The strings of a ragged tensor along axes, joined, the last axis first."""
+    """Return the strings of a ragged tensor along axes, joined, the last axis first."""
     rank = x.shape.rank
     if axis is None:
         found = reduce_join(x.flat_values, None, False, separator)
@@ -224,7 +224,7 @@ def ngrams(
 
 
 def _format_text(arrays: tuple, count: int) -> str:
-    """A tensor, or the values and splits of a ragged one, as text."""
+    """Return a tensor, or the values and splits of a ragged one, as text."""
     parts = [np.asarray(part) for part in arrays]
     if len(parts) > 1:
         return rows_text(*parts, summarize=count, errors="surrogateescape")

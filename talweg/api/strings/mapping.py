@@ -46,7 +46,7 @@ def rule_of(
     kernel: ArrayKernel | None = None,
     **attributes: object,
 ) -> Rule:
-    """A rule that TensorFlow has as an operation of this type."""
+    """Return a rule that TensorFlow has as an operation of this type."""
     return Rule(apply, dtype, arguments, (op, (), attributes), kernel=kernel)
 
 

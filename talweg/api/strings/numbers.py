@@ -93,7 +93,7 @@ def as_string(
 
 
 def _writing(dtype: DType, precision: int, formed: bool) -> StringKernel | None:
-    """The kernel that writes numbers of a dtype in the plain form."""
+    """Return the kernel that writes numbers of a dtype in the plain form."""
     if formed or precision > DIGITS or dtype in (bool_, string, uint64):
         return None
     if dtype.is_floating:
@@ -102,7 +102,7 @@ def _writing(dtype: DType, precision: int, formed: bool) -> StringKernel | None:
 
 
 def _reading(dtype: DType) -> StringKernel:
-    """The kernel that reads plain numbers of a dtype."""
+    """Return the kernel that reads plain numbers of a dtype."""
     size = dtype.size
     if dtype.is_floating:
         return StringKernel("float_read", (size,))

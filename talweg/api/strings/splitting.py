@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def convert(x: object, dtype: DType | None = None) -> Any:
-    """A tensor or ragged tensor."""
+    """Return a tensor or ragged tensor."""
     return x if isinstance(x, (Tensor, RaggedTensor)) else tensor(x, dtype)
 
 
@@ -43,7 +43,7 @@ def as_vector(x: TensorLike) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _rows(sparse: Any) -> RaggedTensor:
-    """The rows of a sparse matrix of words."""
+    """Return the rows of a sparse matrix of words."""
     indices, values, shape = sparse
     return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=shape[0], validate=False)
 

@@ -72,7 +72,7 @@ class TPUEmbeddingForServing(AutoTrackable):
         return {table: self.variables[table.name]["parameters"] for table in self._tables}
 
     def embedding_lookup(self, features: Any, weights: Any = None) -> Any:
-        """The embeddings of features; see `serving_embedding_lookup`."""
+        """Return the embeddings of features; see `serving_embedding_lookup`."""
         tables = self.embedding_tables
         return serving_embedding_lookup(features, weights, tables, self._feature_config)
 

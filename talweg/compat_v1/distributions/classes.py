@@ -25,7 +25,7 @@ def _pair(logits: Any, probs: Any) -> tuple:
 
 
 def _size_of(x: Any) -> Any:
-    """The size of the last axis: a number where it is known, else a tensor."""
+    """Return the size of the last axis: a number where it is known, else a tensor."""
     known = x.shape[-1]
     return op("shape", x)[-1] if known is None else known
 

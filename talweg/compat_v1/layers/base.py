@@ -156,7 +156,7 @@ class Layer:
         self.built = True
 
     def call(self, inputs: Any, *args: object, **kwargs: object) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         return inputs
 
     def add_weight(

@@ -29,12 +29,12 @@ ZEROS = Zeros()
 
 
 def to_last(x: Any) -> Any:
-    """The channels from axis 1 to the end."""
+    """Return the channels from axis 1 to the end."""
     return transpose(x, [0, *range(2, x.shape.rank), 1])
 
 
 def to_first(x: Any) -> Any:
-    """The channels from the end to axis 1."""
+    """Return the channels from the end to axis 1."""
     rank = x.shape.rank
     return transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
@@ -122,7 +122,7 @@ class Convolution(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         first = self.data_format == "channels_first"
         outputs = self.convolve(to_last(inputs) if first else inputs)
         if self.use_bias:
@@ -131,7 +131,7 @@ class Convolution(Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def convolve(self, inputs: Tensor) -> Any:
-        """The convolution itself, of inputs whose channels come last."""
+        """Return the convolution itself, of inputs whose channels come last."""
         return nn.convolution(
             inputs, self.kernel, self.strides, self.padding.upper(), None, self.dilation_rate
         )
@@ -159,7 +159,7 @@ class Conv3D(Convolution):
 
 
 def compute_transposed_size(size: int, kernel: int, stride: int, padding: str) -> Any:
-    """The length of an axis after a transposed convolution."""
+    """Return the length of an axis after a transposed convolution."""
     return size * stride + (max(kernel - stride, 0) if padding == "valid" else 0)
 
 
@@ -194,7 +194,7 @@ class Transposed(Convolution):
         self.built = True
 
     def convolve(self, inputs: Any) -> Any:
-        """The transposed convolution itself."""
+        """Return the transposed convolution itself."""
         dims = inputs.dims
         sizes = [
             compute_transposed_size(size, kernel, stride, self.padding)

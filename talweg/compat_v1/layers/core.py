@@ -91,7 +91,7 @@ class Dense(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         rank = inputs.shape.rank
         if rank is not None and rank > 2:
             outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
@@ -102,7 +102,7 @@ class Dense(Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> Any:
-        """The shape of the outputs for inputs of a shape."""
+        """Return the shape of the outputs for inputs of a shape."""
         return as_shape(input_shape)[:-1].concatenate(self.units)
 
 
@@ -172,7 +172,7 @@ class Flatten(Layer):
         channel_axis(data_format, 3)
 
     def call(self, inputs: Any) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         rank = inputs.shape.rank
         if rank is None:
             return reshape(inputs, [shape(inputs)[0], -1])
@@ -210,7 +210,7 @@ def if_training(training: object, active: Callable[[], Any], passive: Callable[[
 
 
 def static_truth(training: object) -> bool | None:
-    """A truth value that is known while the graph is built; None if it is not."""
+    """Return a truth value that is known while the graph is built; None if it is not."""
     if not hasattr(training, "dtype") or not hasattr(training, "dims"):
         return bool(training)
     training = convert_to_tensor(training)
@@ -244,7 +244,7 @@ class Dropout(Layer):
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """The outputs."""
+        """Return the outputs."""
 
         def drop() -> Any:
             return nn_dropout.dropout(inputs, self.rate, self.noise_shape, self.seed)

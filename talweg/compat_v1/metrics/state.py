@@ -80,7 +80,7 @@ def apply_weights(x: Any, weights: list[Any] | None, dtype: DTypeLike = float32)
 
 
 def total(x: object) -> Any:
-    """The sum of all elements."""
+    """Return the sum of all elements."""
     return look_up("reduce_sum")(x)
 
 

@@ -185,7 +185,7 @@ class _Shown:
         return named and not _matches(options["hide_name_regexes"], [name])
 
     def sort_nodes(self, nodes: list) -> list:
-        """The nodes in the order that is asked for: names up, numbers down."""
+        """Return the nodes in the order that is asked for: names up, numbers down."""
         total = TOTALS.get(self.order)
         if total is None:
             return sorted(nodes, key=lambda node: node.name)
@@ -275,7 +275,7 @@ _WORDS = {"float_ops": "float_ops", "params": "parameters", "micros": "exec_micr
 
 
 def _report(root: Any, options: Mapping[str, Any]) -> str:
-    """The tree as text, one node a line."""
+    """Return the tree as text, one node a line."""
     metrics = [_WORDS[word] for word in options["select"] if word in _WORDS] or ["float_ops"]
     lines = ["node name | " + " | ".join(metrics)]
     chain = isinstance(root, MultiGraphNodeProto)

@@ -45,14 +45,14 @@ class ProfileOptionBuilder:
 
     @staticmethod
     def trainable_variables_parameter() -> dict[str, Any]:
-        """The options that count the parameters of trainable variables."""
+        """Return the options that count the parameters of trainable variables."""
         builder = ProfileOptionBuilder().with_max_depth(10000)
         builder.with_accounted_types(["_trainable_variables"]).account_displayed_op_only(True)
         return builder.select(["params"]).build()
 
     @staticmethod
     def float_operation() -> dict[str, Any]:
-        """The options that count float operations."""
+        """Return the options that count float operations."""
         builder = ProfileOptionBuilder().with_max_depth(10000).with_min_float_operations(1)
         builder.account_displayed_op_only(True).select(["float_ops"])
         return builder.order_by("float_ops").build()
@@ -67,7 +67,7 @@ class ProfileOptionBuilder:
         min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> dict[str, Any]:
-        """The options that show times; memory of single operations is not known."""
+        """Return the options that show times; memory of single operations is not known."""
         builder = ProfileOptionBuilder().with_max_depth(10000)
         builder.with_min_memory(min_bytes, min_peak_bytes, min_residual_bytes, min_output_bytes)
         builder.with_min_execution_time(min_micros, min_accelerator_micros, min_cpu_micros)
@@ -75,7 +75,7 @@ class ProfileOptionBuilder:
         return builder.order_by("micros").build()
 
     def build(self) -> dict[str, Any]:
-        """The options."""
+        """Return the options."""
         return _copy_options(self._options)
 
     def _with(self, **options: Any) -> ProfileOptionBuilder:
@@ -160,15 +160,15 @@ class ProfileOptionBuilder:
         return self._with(output=f"file:outfile={outfile}")
 
     def with_timeline_output(self, timeline_file: str) -> ProfileOptionBuilder:
-        """A timeline, which profiles do not write: `tf.profiler.experimental` does."""
+        """Return a timeline, which profiles do not write: `tf.profiler.experimental` does."""
         return self._with(output=f"timeline:outfile={timeline_file}")
 
     def with_pprof_output(self, pprof_file: str) -> ProfileOptionBuilder:
-        """A file for pprof, which profiles do not write."""
+        """Return a file for pprof, which profiles do not write."""
         return self._with(output=f"pprof:outfile={pprof_file}")
 
     def order_by(self, attribute: str) -> ProfileOptionBuilder:
-        """The order: "name", "float_ops", "params", "micros" or "occurrence"."""
+        """Return the order: "name", "float_ops", "params", "micros" or "occurrence"."""
         return self._with(order_by=attribute)
 
     def select(self, attributes: Sequence[str]) -> ProfileOptionBuilder:

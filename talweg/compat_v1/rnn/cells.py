@@ -36,7 +36,7 @@ ACTIVATIONS = {"tanh": tanh, "sigmoid": sigmoid, "relu": relu, "linear": lambda 
 
 
 def activation_of(activation: Any, default: Callable[[Any], Any] = tanh) -> Callable[[Any], Any]:
-    """A function from itself, its name, or None for the default."""
+    """Return a function from itself, its name, or None for the default."""
     if activation is None:
         return default
     return ACTIVATIONS[activation] if isinstance(activation, str) else activation
@@ -137,7 +137,7 @@ class RNNCell(Layer):
             yield None
 
     def zero_state(self, batch_size: object, dtype: object) -> Any:
-        """A state of zeros, of the structure of `state_size`.   [batch_size, ...]"""
+        """Return a state of zeros, of the structure of `state_size`.   [batch_size, ...]"""
         return zeros_of_size(self.state_size, batch_size, dtype)
 
     def get_initial_state(
@@ -177,7 +177,7 @@ class LayerCell(RNNCell):
 
 
 def depth_of(shape: object, cell: LayerCell) -> int:
-    """The last size of the inputs; ValueError if it is unknown."""
+    """Return the last size of the inputs; ValueError if it is unknown."""
     return require_size(as_shape(shape), -1, cell.name)
 
 
@@ -446,5 +446,5 @@ class LSTMCell(LayerCell):
 
 
 def state_dtype(dtype: DTypeLike | None, state: object) -> Any:
-    """The dtype asked for, or that of a state."""
+    """Return the dtype asked for, or that of a state."""
     return as_dtype(dtype) if dtype is not None else structure.flatten(state)[0].dtype

@@ -234,7 +234,7 @@ class DropoutWrapper(Wrapper):
         return not isinstance(share, float) or share < 1
 
     def _seed_of(self, kind: str, place: int) -> int | None:
-        """A seed for each use, from the one given."""
+        """Return a seed for each use, from the one given."""
         if self._seed is None:
             return None
         text = f"{self._seed}{self._salt(kind)}_{place}".encode()
@@ -245,7 +245,7 @@ class DropoutWrapper(Wrapper):
         return kind
 
     def _drop(self, values: object, kind: str, chosen: object = True) -> Any:
-        """A nest with its chosen parts dropped."""
+        """Return a nest with its chosen parts dropped."""
         share = self._keep[kind]
         flags = structure.flatten(chosen)
         leaves = structure.flatten(values)

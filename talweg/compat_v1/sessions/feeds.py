@@ -114,7 +114,7 @@ def _split_ragged_feed(graph: Graph, key: Any, value: TensorLike) -> list:
 
 
 def _element(graph: Graph, key: object) -> Symbol:
-    """The tensor a key of `feed_dict` names or is."""
+    """Return the tensor a key of `feed_dict` names or is."""
     try:
         return graph.as_graph_element(key, allow_operation=False)
     except (KeyError, ValueError, TypeError) as error:
@@ -123,7 +123,7 @@ def _element(graph: Graph, key: object) -> Symbol:
 
 
 def convert_fed(symbol: Symbol, value: object) -> Any:
-    """A fed value as an array of the tensor's dtype and shape."""
+    """Return a fed value as an array of the tensor's dtype and shape."""
     aval = symbol.node.aval
     kind = aval.dtype.numpy_dtype
     if type(value) is np.ndarray and value.dtype is kind and kind is not _OBJECT:
@@ -175,7 +175,7 @@ def _convert(symbol: Symbol, value: Any) -> Any:
 
 
 def missing_feed_error(node: Node, graph: Graph) -> Exception:
-    """The error of a run that needs a placeholder for which nothing was given."""
+    """Return the error of a run that needs a placeholder for which nothing was given."""
     name = graph.operation_name(node)
     return invalid(
         "TW504",

@@ -43,7 +43,7 @@ class CallPlan(NamedTuple):
 
 
 def plan_of(program: Program, fed: tuple) -> CallPlan | None:
-    """The calls of a program; None if no two can wait for each other."""
+    """Return the calls of a program; None if no two can wait for each other."""
     steps = [(step.node, frozenset(calls_of(step))) for step in program.steps]
     calls = frozenset().union(*[own for _, own in steps])
     if len(calls) < 2:

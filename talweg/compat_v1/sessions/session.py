@@ -136,7 +136,7 @@ class Session:
         return b""
 
     def as_default(self) -> Any:
-        """A context in which `eval` and `run` of tensors and operations use this session."""
+        """Return a context in which `eval` and `run` of tensors and operations use this session."""
         return _AsDefault(self)
 
     def __enter__(self) -> Session:
@@ -166,7 +166,7 @@ class Session:
         """Do nothing: no values outlive their session."""
 
     def list_devices(self) -> list:
-        """The devices there are: one CPU."""
+        """Return the devices there are: one CPU."""
         return [DeviceAttributes()]
 
     # -- running
@@ -250,7 +250,7 @@ class Session:
         ]
 
     def _plan(self, nodes: tuple, fed: tuple) -> Program:
-        """The program of these fetches and feeds, made on first use."""
+        """Return the program of these fetches and feeds, made on first use."""
         key = (nodes, fed)
         found = self._plans.get(key)
         if found is not None:
@@ -285,7 +285,7 @@ class Session:
             context.base, context.recorders, context.running = base, recorders, running
 
     def _calls_of(self, program: Program, fed: tuple) -> Any:
-        """The calls of Python of a program, where they may wait for each other."""
+        """Return the calls of Python of a program, where they may wait for each other."""
         if program.calls is False:
             program.calls = plan_of(program, fed)
         return program.calls

@@ -77,7 +77,7 @@ class FileWriter:
         self.close()
 
     def get_logdir(self) -> str:
-        """The directory."""
+        """Return the directory."""
         return self._logdir
 
     def add_event(self, event: Any) -> None:
@@ -207,7 +207,7 @@ class FileWriterCache:
 
     @staticmethod
     def get(logdir: str) -> FileWriter:
-        """The writer for a directory, made if need be."""
+        """Return the writer for a directory, made if need be."""
         if logdir not in FileWriterCache._writers:
             FileWriterCache._writers[logdir] = FileWriter(logdir, default_graph())
         return FileWriterCache._writers[logdir]

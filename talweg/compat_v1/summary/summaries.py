@@ -54,7 +54,7 @@ REALS = (
 
 
 def _tag(name: str, family: str | None) -> Any:
-    """A context that gives the tag of a summary and the name of its operation."""
+    """Return a context that gives the tag of a summary and the name of its operation."""
     name = _clean(name)
     return _enter(name, "") if family is None else _enter(name, f"{_clean(family)}/")
 

@@ -126,12 +126,12 @@ class ExponentialMovingAverage:
         return together([biased.assign(total), count.assign(number), average.assign(free)])
 
     def average(self, var: object) -> Any:
-        """The variable with the average of `var`; None if it is not averaged."""
+        """Return the variable with the average of `var`; None if it is not averaged."""
         found = self._averages.get(id(var))
         return None if found is None else found[1]
 
     def average_name(self, var: object) -> str:
-        """The name of the average of `var`, which need not be there yet."""
+        """Return the name of the average of `var`, which need not be there yet."""
         average = self.average(var)
         if average is not None:
             return name_of(average)

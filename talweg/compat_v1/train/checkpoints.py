@@ -309,15 +309,15 @@ class CheckpointReader:
         return array if array.ndim else array[()]
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shape of each tensor."""
+        """Return the shape of each tensor."""
         return {name: list(entry.dims) for name, entry in self._bundle.entries.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """The dtype of each tensor."""
+        """Return the dtype of each tensor."""
         return {name: entry.dtype for name, entry in self._bundle.entries.items()}
 
     def debug_string(self) -> bytes:
-        """A line for each tensor."""
+        """Return a line for each tensor."""
         return "".join(
             [
                 f"{name} ({entry.dtype.name}) {list(entry.dims)}\n"

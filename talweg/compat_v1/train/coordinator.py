@@ -164,7 +164,7 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: dict[Any, Any] | None = None,
     ) -> LooperThread:
-        """A looper that was started."""
+        """Return a looper that was started."""
         thread = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         thread.start()
         return thread

@@ -35,7 +35,7 @@ class FormulaOptimizer(Optimizer):
         }
 
     def _of(self, name: str, dtype: DType) -> Any:
-        """A setting as a scalar of the variable's dtype."""
+        """Return a setting as a scalar of the variable's dtype."""
         value = self._ready[name]
         return value if value.dtype is dtype else arithmetic.cast(value, dtype=dtype)
 

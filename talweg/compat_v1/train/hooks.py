@@ -146,7 +146,7 @@ class SecondOrStepTimer:
 
 
 def global_step_for(hook: str) -> Any:
-    """The variable that counts steps; RuntimeError if there is none."""
+    """Return the variable that counts steps; RuntimeError if there is none."""
     step = look_up("compat.v1.train.get_global_step")()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {hook}.  [TW207]")

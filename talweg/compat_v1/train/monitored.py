@@ -125,7 +125,7 @@ class ChiefSessionCreator(SessionCreator):
         self._path = checkpoint_filename_with_path
 
     def create_session(self) -> Session:
-        """The session, ready."""
+        """Return the session, ready."""
         scaffold = self._scaffold.finalize()
         own = scaffold.init_fn
         return scaffold.session_manager().prepare_session(
@@ -158,7 +158,7 @@ class WorkerSessionCreator(SessionCreator):
         self._most = max_wait_secs
 
     def create_session(self) -> Session:
-        """The session, ready."""
+        """Return the session, ready."""
         manager = self._scaffold.finalize().session_manager()
         return manager.wait_for_session("", self._config, self._most)
 
@@ -321,7 +321,7 @@ class MonitoredSession:
 
 
 def merge_options(asked: list) -> Any:
-    """The RunOptions of a run: for each field the most that somebody asks for."""
+    """Return the RunOptions of a run: for each field the most that somebody asks for."""
     found = RunOptions()
     for options in asked:
         if options is None:
@@ -382,7 +382,7 @@ class SingularMonitoredSession(MonitoredSession):
         super().__init__(creator, hooks, stop_grace_period_secs)
 
     def raw_session(self) -> Session:
-        """The session without hooks."""
+        """Return the session without hooks."""
         return self._session
 
 

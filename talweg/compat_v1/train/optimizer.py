@@ -63,7 +63,7 @@ class Optimizer:
         self._non_slots: dict[tuple[str, int], tuple[Any, Any]] = {}
 
     def get_name(self) -> str:
-        """The name given, which slots are named after."""
+        """Return the name given, which slots are named after."""
         return self._name
 
     # -- gradients
@@ -194,7 +194,7 @@ class Optimizer:
         return _list_step(step, scope)
 
     def _update(self, gradient: object, variable: Variable) -> Any:
-        """The update of one variable, its constraint applied behind it."""
+        """Return the update of one variable, its constraint applied behind it."""
         if isinstance(gradient, IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError(
@@ -217,7 +217,7 @@ class Optimizer:
         """Make tensors of the settings."""
 
     def _finish(self, update_ops: list, name_scope: str) -> Any:
-        """The operation of all updates."""
+        """Return the operation of all updates."""
         return group_updates(update_ops)
 
     def _apply_dense(self, grad: object, var: object) -> Any:
@@ -237,7 +237,7 @@ class Optimizer:
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: object, indices: Tensor
     ) -> Any:
-        """The update by rows, of which some may be named twice: these are added."""
+        """Return the update by rows, of which some may be named twice: these are added."""
         return self._resource_apply_sparse(sum_rows(grad, indices), handle, indices)
 
     def _valid_dtypes(self) -> set:
@@ -256,12 +256,12 @@ class Optimizer:
     # -- variables of its own
 
     def get_slot(self, var: object, name: str) -> Any:
-        """The variable `name` that goes with `var`; None if there is none."""
+        """Return the variable `name` that goes with `var`; None if there is none."""
         found = self._slots.get(name, {}).get(id(var))
         return None if found is None else found[1]
 
     def get_slot_names(self) -> list[str]:
-        """The names of the slots, sorted."""
+        """Return the names of the slots, sorted."""
         return sorted(self._slots)
 
     def variables(self) -> list:
@@ -294,7 +294,7 @@ class Optimizer:
     def _make_filled_slot(
         self, var: GraphVariable, value: float, slot_name: str, op_name: str
     ) -> Any:
-        """A slot of the variable's shape and dtype with one number everywhere."""
+        """Return a slot of the variable's shape and dtype with one number everywhere."""
         return self._slot(var, slot_name, op_name, lambda: fill_like(var, value))
 
     def _slot(self, var: object, slot_name: str, op_name: str, initial: Callable[[], Any]) -> Any:
@@ -307,7 +307,7 @@ class Optimizer:
     def _create_non_slot_variable(
         self, initial_value: float, name: str, colocate_with: GraphVariable
     ) -> Any:
-        """A variable for all of a graph's variables, made once."""
+        """Return a variable for all of a graph's variables, made once."""
         key = name, id(getattr(colocate_with, "table", None))
         found = self._non_slots.get(key)
         if found is None:
@@ -321,7 +321,7 @@ class Optimizer:
         return None if found is None else found[0]
 
     def _call_if_callable(self, param: object) -> Any:
-        """A setting, which may be a function of nothing."""
+        """Return a setting, which may be a function of nothing."""
         return param() if callable(param) and not isinstance(param, (Tensor, Variable)) else param
 
 
@@ -363,7 +363,7 @@ def sum_rows(values: Tensor, indices: Tensor) -> Any:
 
 
 def group_updates(updates: Iterable) -> Any:
-    """An operation that does all updates; None in eager mode, where they are done."""
+    """Return an operation that does all updates; None in eager mode, where they are done."""
     base = dispatch.context.base
     if base is None:
         return None
@@ -381,7 +381,7 @@ def together(updates: list) -> Any:
 
 
 def _after(update: Update) -> Any:
-    """A context whose operations wait for an update."""
+    """Return a context whose operations wait for an update."""
     base = dispatch.context.base
     return look_up("control_dependencies")([] if base is None else [update])
 
@@ -401,7 +401,7 @@ def _as_gradient(gradient: object) -> Any:
 
 
 def _count_step(step: Operation, global_step: GraphVariable) -> Any:
-    """The step, and behind it one more in `global_step`."""
+    """Return the step, and behind it one more in `global_step`."""
     if step is None:
         global_step.assign_add(1)
         return None
@@ -411,7 +411,7 @@ def _count_step(step: Operation, global_step: GraphVariable) -> Any:
 
 
 def _list_step(step: Operation | None, name: str) -> Any:
-    """The step under its name, in the collection of such operations."""
+    """Return the step under its name, in the collection of such operations."""
     graph = dispatch.context.base
     if graph is not None and isinstance(step, Operation) and not graph.building_function:
         graph.label(step.node, name)

@@ -157,7 +157,7 @@ def warm_start(
 
 
 def _choose_variables(which: Any) -> list:
-    """The variables to warm-start."""
+    """Return the variables to warm-start."""
     trained = look_up("compat.v1.trainable_variables")()
     if which is None:
         return []

@@ -226,11 +226,11 @@ class Saver:
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """A saver of all variables of the graph, with the settings of a SaverDef."""
+        """Return a saver of all variables of the graph, with the settings of a SaverDef."""
         return Saver(saver_def=saver_def)
 
     def export_meta_graph(self, filename: str | None = None, **options: object) -> Any:
-        """The graph with its collections as a MetaGraphDef; also written to `filename`."""
+        """Return the graph with its collections as a MetaGraphDef; also written to `filename`."""
         return look_up("compat.v1.train.export_meta_graph")(filename=filename, **options)
 
     # -- restoring
@@ -327,7 +327,7 @@ def _in_graph(variable: Any) -> bool:
 
 
 def _values(session: Any, variables: dict[str, Any]) -> dict[str, Any]:
-    """The values of all variables, as of one moment."""
+    """Return the values of all variables, as of one moment."""
     parts = {
         n: list(v) if isinstance(v, PartitionedVariable) else [v] for n, v in variables.items()
     }

@@ -31,12 +31,12 @@ Rate = Any  # a tensor, or in eager mode a function that gives one
 
 
 def _now_or_later(compute: Callable[[], Any]) -> Rate:
-    """The rate in a graph; what computes it in eager mode."""
+    """Return the rate in a graph; what computes it in eager mode."""
     return compute if dispatch.context.base is None else compute()
 
 
 def _needs_step(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function; ValueError if it is called without a step."""
+    """Return the function; ValueError if it is called without a step."""
 
     @functools.wraps(function)
     def compute_rate(
@@ -50,7 +50,7 @@ def _needs_step(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as(dtype: object, value: object) -> Any:
-    """A number, tensor or variable as a tensor of a dtype."""
+    """Return a number, tensor or variable as a tensor of a dtype."""
     if isinstance(value, (int, float)):
         return tensor(value, dtype)
     value = tensor(value)
@@ -200,7 +200,7 @@ def piecewise_constant(
 
 
 def _limit(limit: object, dtype: object) -> Any:
-    """A boundary in the dtype of the step; ValueError if it does not fit."""
+    """Return a boundary in the dtype of the step; ValueError if it does not fit."""
     limit = tensor(limit)
     if limit.dtype is dtype:
         return limit

@@ -223,7 +223,7 @@ class Supervisor:
         self.saver.save(session, self.save_path, global_step=self.global_step)
 
     def start_queue_runners(self, sess: Session, queue_runners: Any = None) -> list:
-        """The threads of queue runners, by default those of the graph's collection."""
+        """Return the threads of queue runners, by default those of the graph's collection."""
         if queue_runners is None:
             keys = look_up("compat.v1.GraphKeys")
             queue_runners = self.graph.get_collection(keys.QUEUE_RUNNERS)
@@ -233,7 +233,7 @@ class Supervisor:
     def loop(
         self, timer_interval_secs: float | None, target: Any, args: Any = None, kwargs: Any = None
     ) -> LooperThread:
-        """A thread that calls a function every so often, until the supervisor stops."""
+        """Return a thread that calls a function every so often, until the supervisor stops."""
         return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
 
     def stop(
@@ -259,7 +259,7 @@ class Supervisor:
         return self.coord.should_stop()
 
     def stop_on_exception(self) -> Any:
-        """A block whose errors stop the threads."""
+        """Return a block whose errors stop the threads."""
         return self.coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:

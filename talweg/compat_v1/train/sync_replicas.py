@@ -153,15 +153,15 @@ class SyncReplicasOptimizer(Optimizer):
         return self._queue.enqueue_many((v1.fill([count], step),))
 
     def get_slot(self, *args: object, **kwargs: object) -> Any:
-        """A slot of the optimizer inside."""
+        """Return a slot of the optimizer inside."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: object, **kwargs: object) -> list:
-        """The slots of the optimizer inside."""
+        """Return the slots of the optimizer inside."""
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> list:
-        """The variables of the optimizer inside."""
+        """Return the variables of the optimizer inside."""
         return self._opt.variables()
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SyncReplicasHook:

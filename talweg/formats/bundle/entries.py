@@ -31,7 +31,7 @@ class BundleEntry:
 
 
 def unimplemented_error(text: str, expected: str = "") -> OpError:
-    """The error of a kind of checkpoint that is not supported; the caller raises it."""
+    """Return the error of a kind of checkpoint that is not supported; the caller raises it."""
     return UnimplementedError(None, None, compose("TW507", text, expected))
 
 
@@ -55,7 +55,7 @@ def read_header(message: bytes) -> int:
 
 
 def write_header(shards: int) -> bytes:
-    """The header of a checkpoint with so many data files."""
+    """Return the header of a checkpoint with so many data files."""
     return field(1, shards) + field(3, field(1, 1))
 
 
@@ -134,7 +134,7 @@ def _too_many(dims: list[int]) -> bool:
 
 
 def write_entry(entry: BundleEntry) -> bytes:
-    """The message of an entry; what is zero is left out, as in TensorFlow."""
+    """Return the message of an entry; what is zero is left out, as in TensorFlow."""
     shape = b"".join([field(2, field(1, size) if size else b"") for size in entry.dims])
     parts = [field(1, entry.dtype.as_datatype_enum), field(2, shape)]
     parts += [field(3, entry.shard)] if entry.shard else []
@@ -146,7 +146,7 @@ def write_entry(entry: BundleEntry) -> bytes:
 
 
 def numpy_type(dtype: DType) -> np.dtype:
-    """The NumPy dtype of numbers in a data file."""
+    """Return the NumPy dtype of numbers in a data file."""
     if not dtype.is_numpy_compatible or dtype.is_quantized or dtype.name == "string":
         raise unimplemented_error(f"tensors of dtype {dtype.name} cannot be read from a checkpoint")
     return dtype.numpy_dtype

@@ -31,12 +31,12 @@ from talweg.formats.wire import data_loss_error, read_varint
 
 
 def not_found(text: str, hint: str = "") -> OpError:
-    """The error of something that is not there; the caller raises it."""
+    """Return the error of something that is not there; the caller raises it."""
     return NotFoundError(None, None, compose("TW507", text, hint=hint))
 
 
 def index_file(prefix: str) -> str:
-    """The file with the entries of a checkpoint."""
+    """Return the file with the entries of a checkpoint."""
     return f"{prefix}.index"
 
 
@@ -70,14 +70,14 @@ class Bundle:
             self.entries[name] = read_entry(message)
 
     def entry(self, name: str) -> BundleEntry:
-        """The entry of a tensor; NotFoundError if there is none."""
+        """Return the entry of a tensor; NotFoundError if there is none."""
         found = self.entries.get(name)
         if found is None:
             raise not_found(f"Key {name} not found in checkpoint {self.prefix}")
         return found
 
     def read(self, name: str) -> np.ndarray:
-        """The value of a tensor."""
+        """Return the value of a tensor."""
         entry = self.entry(name)
         return self._assemble(name, entry) if entry.slices else self._read(name, entry)
 

@@ -30,7 +30,7 @@ def read_spec(spec: str) -> tuple[tuple[int, ...], Extents]:
 
 
 def slice_key(name: str, extents: Extents) -> bytes:
-    """The key of the entry of a slice."""
+    """Return the key of the entry of a slice."""
     text = name.encode("utf-8").replace(b"\xff", b"\xff\x00").replace(b"\x00", b"\x00\xff")
     numbers = b"".join(_encode_signed(number) for extent in extents for number in extent)
     return _encode_size(0) + text + b"\x00\x01" + _encode_size(len(extents)) + numbers
@@ -51,7 +51,7 @@ def _encode_signed(number: int) -> bytes:
 
 
 def write_extents(extents: Extents) -> bytes:
-    """The message of a slice; what begins at 0 says so by saying nothing."""
+    """Return the message of a slice; what begins at 0 says so by saying nothing."""
     parts = []
     for begin, length in extents:
         start = field(1, begin) if begin else b""

@@ -134,7 +134,7 @@ def write_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def _between(last: bytes, following: bytes) -> bytes:
-    """A short key that is not before `last`, and before `following`."""
+    """Return a short key that is not before `last`, and before `following`."""
     for place, (a, b) in enumerate(zip(last, following)):
         if a != b:
             return last[:place] + bytes([a + 1]) if a + 1 < b else last
@@ -142,7 +142,7 @@ def _between(last: bytes, following: bytes) -> bytes:
 
 
 def _behind(last: bytes) -> bytes:
-    """A short key that is not before `last`."""
+    """Return a short key that is not before `last`."""
     for place, byte in enumerate(last):
         if byte != 0xFF:
             return last[:place] + bytes([byte + 1])

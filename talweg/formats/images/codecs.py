@@ -155,7 +155,7 @@ def _open(contents: bytes, kind: str) -> Any:
 
 
 def _load_pixels(image: Any, kind: str, mode: str) -> np.ndarray:
-    """The pixels of an image of Pillow in a mode."""
+    """Return the pixels of an image of Pillow in a mode."""
     with refusing_damage(kind):
         found = np.asarray(image if image.mode == mode else image.convert(mode))
     return found if found.ndim == 3 else found[..., None]
@@ -187,7 +187,7 @@ def _jpeg(contents: bytes, channels: int, ratio: int, truncated: bool) -> np.nda
 
 
 def _recover_jpeg(image: np.ndarray, mode: str) -> np.ndarray:
-    """The pixels of a JPEG file whose end may be missing; what is missing is grey."""
+    """Return the pixels of a JPEG file whose end may be missing; what is missing is grey."""
     from PIL import ImageFile
 
     before = ImageFile.LOAD_TRUNCATED_IMAGES

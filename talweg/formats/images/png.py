@@ -68,7 +68,7 @@ def is_deep(contents: bytes) -> bool:
 
 
 def decode(contents: bytes) -> np.ndarray:
-    """The pixels of a PNG file with 16 bits: uint16 `[height, width, channels]`."""
+    """Return the pixels of a PNG file with 16 bits: uint16 `[height, width, channels]`."""
     try:
         width, height, _, colour, _, _, interlaced = struct.unpack(">IIBBBBB", contents[16:29])
         channels = _CHANNELS[colour]
@@ -101,7 +101,7 @@ def _length(height: int, width: int, channels: int, interlaced: int) -> int:
 
 
 def _inflate(data: bytes, length: int) -> bytes:
-    """The first `length` bytes of a zlib stream; ValueError if it has less.
+    """Return the first `length` bytes of a zlib stream; ValueError if it has less.
 
     What follows them is left alone, as libpng does, and no memory is asked for before the bytes
     are there: the size of an image is four bytes that anybody can write.
@@ -161,7 +161,7 @@ def _unfilter(filters: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _nearest(left: np.ndarray, above: np.ndarray, corner: np.ndarray) -> np.ndarray:
-    """The one of three that is nearest to left + above - corner (Paeth)."""
+    """Return the one of three that is nearest to left + above - corner (Paeth)."""
     to_left, to_above = abs(above - corner), abs(left - corner)
     to_corner = abs(left + above - 2 * corner)
     first = (to_left <= to_above) & (to_left <= to_corner)

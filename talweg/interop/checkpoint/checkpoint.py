@@ -123,7 +123,7 @@ class Checkpoint(AutoTrackable):
         return self if self._root is None else self._root
 
     def _beside(self) -> dict[str, Any]:
-        """The children of the root that are not its own."""
+        """Return the children of the root that are not its own."""
         own = {} if self._root is None else children(self)
         counter = self._counter
         if isinstance(self._root, Checkpoint):

@@ -38,7 +38,7 @@ class CheckpointView:
         return dict(self._nodes[node_id].children)
 
     def descendants(self) -> list[int]:
-        """The numbers of all saved objects, from the root, 0, on."""
+        """Return the numbers of all saved objects, from the root, 0, on."""
         found, seen = [0], {0}
         for number in found:
             for below in self.children(number).values():

@@ -225,7 +225,7 @@ class _DictWrapper(TrackableDataStructure, dict):
             self[key] = value
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """The value of a key, which gets the default if it has none."""
+        """Return the value of a key, which gets the default if it has none."""
         if key not in self:
             self[key] = default
         return self[key]

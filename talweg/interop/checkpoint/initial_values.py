@@ -88,7 +88,7 @@ class ObjectGraphView:
 
 
 def paths_of(found: Survey) -> ByIdentity:
-    """The names and objects that lead to each object of a survey."""
+    """Return the names and objects that lead to each object of a survey."""
     paths = ByIdentity()
     reached: dict[tuple, Any] = {}
     for obj, path in zip(found.objects, found.paths):

@@ -33,7 +33,7 @@ class SavedObject:
 
 
 def encode(nodes: list[SavedObject]) -> bytes:
-    """The message of these objects."""
+    """Return the message of these objects."""
     valued = with_values(nodes)
     return b"".join(
         [wire.field(1, _encode_object(node, number in valued)) for number, node in enumerate(nodes)]
@@ -41,7 +41,7 @@ def encode(nodes: list[SavedObject]) -> bytes:
 
 
 def with_values(nodes: list[SavedObject]) -> set[int]:
-    """The numbers of the objects that have values, or lead to some."""
+    """Return the numbers of the objects that have values, or lead to some."""
     parents: list[list[int]] = [[] for _ in nodes]
     for number, node in enumerate(nodes):
         for _, child in node.children:
@@ -70,7 +70,7 @@ def _encode_object(node: SavedObject, has_values: bool) -> bytes:
 
 
 def decode(message: bytes) -> list[SavedObject]:
-    """The objects of a message; DataLossError if it is damaged."""
+    """Return the objects of a message; DataLossError if it is damaged."""
     nodes = [
         _decode_object(_bytes(value)) for number, value in wire.read_fields(message) if number == 1
     ]

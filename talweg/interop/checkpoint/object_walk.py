@@ -69,7 +69,7 @@ def _parts(container: Any) -> dict[str, Any]:
 
 
 def child(obj: object, name: str) -> Any:
-    """The child of a name, or None; containers count even while they are empty."""
+    """Return the child of a name, or None; containers count even while they are empty."""
     found = children(obj).get(name)
     if found is None and isinstance(obj, AutoTrackable) and EXPLICIT not in obj.__dict__:
         value = vars(obj).get(name)
@@ -80,7 +80,7 @@ def child(obj: object, name: str) -> Any:
 
 
 def escape_name(name: str) -> str:
-    """A name as a part of a key: ``/`` separates parts there."""
+    """Return a name as a part of a key: ``/`` separates parts there."""
     return name.replace(".", "..").replace("/", ".S")
 
 
@@ -93,7 +93,7 @@ class Survey:
     children: list[list[tuple[str, int]]] = field(default_factory=list)
 
     def key(self, number: int, attribute: str) -> str:
-        """The key of an attribute's tensor."""
+        """Return the key of an attribute's tensor."""
         path = "/".join(map(escape_name, self.paths[number]))
         return f"{path}/.ATTRIBUTES/{escape_name(attribute)}"
 
@@ -156,7 +156,7 @@ def _all_reached(value: Any, reached: set[int]) -> bool:
 
 
 def variable_in(obj: object) -> Variable | None:
-    """The variable that an object is or stands for, or None."""
+    """Return the variable that an object is or stands for, or None."""
     if isinstance(obj, Variable):
         return obj
     if not isinstance(obj, Trackable) or is_without_value(obj):

@@ -215,7 +215,7 @@ class Restoration:
     # -- what is left
 
     def find_unrestored(self) -> list[tuple[int, Any]]:
-        """The saved values that nothing took: number of the object and attribute."""
+        """Return the saved values that nothing took: number of the object and attribute."""
         return [
             (number, attribute)
             for number, node in enumerate(self.nodes)
@@ -331,7 +331,7 @@ def _all_or_nothing() -> Iterator[list]:
 
 
 def object_graph(bundle: Bundle, key: str) -> bytes:
-    """The message with the saved objects; NotFoundError for a checkpoint of another kind."""
+    """Return the message with the saved objects; NotFoundError for a checkpoint of another kind."""
     if key not in bundle.entries:
         raise not_found(
             f"{bundle.prefix} has no objects: it was written by a tf.compat.v1.train.Saver",

@@ -144,7 +144,7 @@ def _bytes_of(tensor: Any) -> int:
 
 
 def _part(tensor: Any, sizes: list[int], axis: int, begin: int, length: int) -> tuple[str, Any]:
-    """The spec and the value of a slice along an axis."""
+    """Return the spec and the value of a slice along an axis."""
     extents = [(begin, length) if k == axis else (0, size) for k, size in enumerate(sizes)]
     places = ":".join([f"{start},{count}" for start, count in extents])
     place = (slice(None),) * axis + (slice(begin, begin + length),)

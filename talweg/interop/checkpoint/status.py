@@ -140,7 +140,7 @@ class InitializationOnlyStatus:
 
 
 def _stateful(survey: Survey) -> list:
-    """The objects with values of their own."""
+    """Return the objects with values of their own."""
     return [
         obj
         for obj in survey.objects

@@ -55,7 +55,7 @@ class WatchedDict(dict):
 
 
 def watch_container(value: Any, tell: Callable[[], None]) -> Any:
-    """A copy of a list or dictionary that calls `tell` after each change."""
+    """Return a copy of a list or dictionary that calls `tell` after each change."""
     found = WatchedList(value) if type(value) is list else WatchedDict(value)
     found._tell = tell
     return found
@@ -87,7 +87,7 @@ class _MutationCounter:
 
 
 def _references_on_the_way() -> int:
-    """The count for an unshared list; one that never comes where sharing does not show."""
+    """Return the count for an unshared list; one that never comes where sharing does not show."""
     probe, counter = AutoTrackable(), _MutationCounter()
     probe.__dict__[DEFERRED] = counter
     probe.unshared = []  # type: ignore[attr-defined]

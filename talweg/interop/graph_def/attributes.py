@@ -55,7 +55,7 @@ _READ: dict[str, Any] = {
 
 
 def read(message: Any, kind: str) -> Any:
-    """The value of an attribute of this kind; ValueError if it is of another one."""
+    """Return the value of an attribute of this kind; ValueError if it is of another one."""
     held = message.WhichOneof("value")
     if kind.startswith("list("):
         kind = kind[5:-1]

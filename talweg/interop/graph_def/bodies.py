@@ -32,7 +32,7 @@ def is_lazy(node: Node) -> bool:
 
 
 def bodies_in(node: Node) -> list[Body]:
-    """The bodies among a node's parameters."""
+    """Return the bodies among a node's parameters."""
     found = []
     for _, value in node.key[1]:
         for part in value if type(value) is tuple else (value,):
@@ -42,7 +42,7 @@ def bodies_in(node: Node) -> list[Body]:
 
 
 def all_nodes(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes, and those of the bodies among them, however deep."""
+    """Return the nodes, and those of the bodies among them, however deep."""
     found: dict[Node, None] = dict.fromkeys(nodes)
     pending = list(found)
     while pending:
@@ -56,7 +56,7 @@ def all_nodes(nodes: Iterable[Node]) -> list[Node]:
 
 
 def handles_of(bodies: Iterable[Body]) -> list:
-    """The variables that bodies read or write, and the tables they use, in order."""
+    """Return the variables that bodies read or write, and the tables they use, in order."""
     roots = [node for body in bodies for node in body.nodes]
     found: dict[Any, None] = {}
     for node in all_nodes(roots):
@@ -97,7 +97,7 @@ class _Classes:
         self.dtypes.setdefault(self.root(node), dtype)
 
     def get(self, node: Node) -> DType:
-        """The dtype of the elements of a list; float32 if nobody says."""
+        """Return the dtype of the elements of a list; float32 if nobody says."""
         return self.dtypes.get(self.root(node), float32)
 
 
@@ -192,15 +192,15 @@ class FunctionLibrary:
         return tuple([x for x in self.requested.get(node, ()) if not _is_history(x)])
 
     def attribute(self, name: str) -> Any:
-        """A function as an attribute."""
+        """Return a function as an attribute."""
         return NameAttrList(name=name)
 
     def branch(self, label: str, body: Body, handles: list, kept: tuple) -> str:
-        """A body as a function of its inputs; inner values kept are results, too."""
+        """Return a body as a function of its inputs; inner values kept are results, too."""
         return self._function(label, ("branch", body, tuple(handles), kept), body, handles, kept)
 
     def condition(self, label: str, body: Body, handles: list, extra: tuple) -> str:
-        """The condition of a loop."""
+        """Return the condition of a loop."""
         key = ("condition", body, tuple(handles), extra)
         return self._function(f"{label}_cond", key, body, handles, (), extra)
 
@@ -325,7 +325,7 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
 
 
 def name_of_argument(node: Node | None) -> str | None:
-    """The name that a user gave an input, if a function's argument can have it."""
+    """Return the name that a user gave an input, if a function's argument can have it."""
     names = None if node is None else node.table.labels.get(node)
     name = names[0].lower() if names else ""
     return name if _ARGUMENT.fullmatch(name) else None
@@ -383,7 +383,7 @@ def write_nodes(writer: Exporter, body: Body, before: dict | None = None) -> lis
 
 
 def _inner_or_nothing(writer: Exporter, inner: Node, body: Body) -> Output:
-    """The value of an inner node; something of its dtype in a body that does not have it."""
+    """Return the value of an inner node; something of its dtype in a body that does not have it."""
     if inner in writer.values or inner in set(body.nodes):
         return writer.value(inner)
     dtype = inner.aval.dtype

@@ -123,7 +123,7 @@ class GraphBuilder:
         scope.set(item.name, outputs, control)
 
     def input(self, item: NodeRecord, reference: Reference, scope: ImportScope) -> Any:
-        """The value of an input."""
+        """Return the value of an input."""
         if not self.active and reference in self.mapped:
             return self.mapped[reference]
         try:
@@ -379,7 +379,7 @@ class GraphBuilder:
     # -- functions
 
     def function(self, name: str, item: NodeRecord) -> FunctionRecord:
-        """A function of the library, checked; NotFoundError if there is none of the name."""
+        """Return a function of the library, checked; NotFoundError if there is none of the name."""
         found = self.functions.get(name)
         if found is None:
             if name not in self.messages:
@@ -481,7 +481,7 @@ def _differs(value: Symbol | ResourceEdge, dtype: DType) -> bool:
 
 
 def _to_complex(value: object, dtype: DType) -> Any:
-    """A real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
+    """Return a real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
     if type(value) is Symbol and dtype.is_complex and value.dtype is dtype.real_dtype:
         return arithmetic.cast(value, dtype=dtype)
     return value
@@ -495,6 +495,6 @@ def _wait_for(value: Symbol | ResourceEdge) -> Any:
 
 
 def _static_tensor(value: object) -> Any:
-    """A constant of the graph as a tensor with a value; anything else as it is."""
+    """Return a constant of the graph as a tensor with a value; anything else as it is."""
     content = constant_of(value.node) if type(value) is Symbol else None
     return value if content is None else wrap(content.array)

@@ -73,7 +73,7 @@ class Exporter(Writer):
         self.trips: dict[Node, Output] = {}  # loop -> how many iterations it made
 
     def element_dtype(self, node: Node) -> DType:
-        """The dtype of the elements of a list."""
+        """Return the dtype of the elements of a list."""
         return self.library.elements.get(node)
 
     # -- values
@@ -99,7 +99,7 @@ class Exporter(Writer):
         raise cannot_write(f"a use of {node!r}")
 
     def operand(self, node: Node, label: str) -> Output:
-        """An input of an operation; a number that stands there is named after its place."""
+        """Return an input of an operation; a number that stands there is named after its place."""
         if (
             node.prim.role is Role.CONSTANT
             and node not in self.values
@@ -148,7 +148,7 @@ class Exporter(Writer):
         return found
 
     def _read_again(self, node: Node) -> Output:
-        """The value of a variable after it was changed."""
+        """Return the value of a variable after it was changed."""
         name = self.names[node]
         variable = node.params["variable"]
         given = {"dtype": variable.dtype}
@@ -165,7 +165,7 @@ class Exporter(Writer):
     # -- operations
 
     def controls_of(self, node: Node) -> list[str]:
-        """The operations that a node waits for."""
+        """Return the operations that a node waits for."""
         sources = list(node.table.controls.get(node, ()))
         if node.prim.role in (Role.READ, Role.GROUP, Role.INITIALIZED):
             sources += node.inputs
@@ -174,7 +174,7 @@ class Exporter(Writer):
         return [name for name in map(self.control, sources) if name]
 
     def control(self, node: Node) -> str | None:
-        """The name of the operation to wait for."""
+        """Return the name of the operation to wait for."""
         while node.prim.role is Role.PROJECTION:
             node = node.inputs[0]
         if node not in self.names and node.prim.role is Role.CONSTANT:
@@ -346,7 +346,7 @@ def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[li
 
 
 def _find_captured_variables(graph: Graph) -> dict[Node, Any]:
-    """The inputs of a function's graph that are values of variables outside."""
+    """Return the inputs of a function's graph that are values of variables outside."""
     found = {}
     for outside, inside in getattr(graph, "captured", {}).values():
         if type(outside) is Handle:

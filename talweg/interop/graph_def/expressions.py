@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @cache
 def _expressions() -> dict[str, CodeType]:
-    """The table, compiled; its text is part of this program."""
+    """Return the table, compiled; its text is part of this program."""
     found = {}
     for line in TABLE.strip().splitlines():
         name, _, text = line.partition(": ")
@@ -65,7 +65,7 @@ class _Words(dict):
         return lambda *inputs, **given: WrittenNode(word, inputs, given)
 
     def dims_of(self, x: Output) -> tuple:
-        """The dimensions of an operand."""
+        """Return the dimensions of an operand."""
         dims = self.avals[x].dims
         if dims is None:
             raise cannot_write("an operation on a tensor of unknown rank")
@@ -128,7 +128,7 @@ def _spread(words: _Words, x: Output) -> Any:
 
 
 def _one_axis(words: _Words, x: Output, axis: int) -> tuple:
-    """The shape of a vector that lies along one axis of x."""
+    """Return the shape of a vector that lies along one axis of x."""
     return (-1, *(1,) * (len(words.dims_of(x)) - axis - 1))
 
 
@@ -160,7 +160,7 @@ def _clip(words: _Words, x: WrittenNode, bins: int) -> WrittenNode:
 
 
 def _gather_rows(words: _Words, x: Output, ids: Output) -> WrittenNode:
-    """The rows of x that ids name, zeros for negative ones."""
+    """Return the rows of x that ids name, zeros for negative ones."""
     ints = words.writer.integers
     zero = _number(words, 0, ids)
     rows = WrittenNode("GatherV2", (x, WrittenNode("Maximum", (ids, zero), {}), ints(0)), {})
@@ -258,7 +258,7 @@ def describe(writer: Writer, node: Node, operands: list) -> Any:
 
 
 def _plain(operation: operations.OpSignature, operands: list) -> Any:
-    """The operation with the operands as inputs, if it takes as many and needs no more."""
+    """Return the operation with the operands as inputs, if it takes as many and needs no more."""
     if len(operation.inputs) != len(operands) or any(part.is_list for part in operation.inputs):
         return None
     needed = {

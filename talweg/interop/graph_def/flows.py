@@ -76,7 +76,7 @@ class Flows:
         return None, []
 
     def origin(self, handle: Reference) -> str:
-        """The node that makes a handle, of an array or a stack."""
+        """Return the node that makes a handle, of an array or a stack."""
         name = handle[0]
         seen = set()
         while name not in seen:

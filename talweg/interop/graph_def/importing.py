@@ -152,7 +152,7 @@ def check_message(graph_def: Any) -> Any:
 
 
 def variables_of(graph: Graph) -> dict[str, Any]:
-    """The variables of a graph by name."""
+    """Return the variables of a graph by name."""
     found = {}
     for members in list(graph.collections.values()):
         for value in members:

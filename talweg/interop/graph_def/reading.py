@@ -67,7 +67,7 @@ class NodeRecord:
 
 
 def call_attributes(signature: Any) -> dict:
-    """The attributes of a call of a function by its name as the type of a node."""
+    """Return the attributes of a call of a function by its name as the type of a node."""
     kinds = [
         [attributes.read_dtype(part.type) for part in parts]
         for parts in (signature.input_arg, signature.output_arg)

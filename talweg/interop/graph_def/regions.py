@@ -68,18 +68,18 @@ class CondRegion:
         self.effects: list[tuple[str, int]] = []  # nodes run for what they do, and their sides
 
     def inside(self, side: int) -> Path:
-        """The path of a branch."""
+        """Return the path of a branch."""
         return (*self.path, ("branch", self.predicate, side))
 
     def list_branch_nodes(self, side: int) -> list[str]:
-        """The nodes that a branch is built for."""
+        """Return the nodes that a branch is built for."""
         places = [on if side == 1 else 1 - on for _, on in self.merges]
         names = [merge.inputs[place][0] for (merge, _), place in zip(self.merges, places)]
         return [*names, *[name for name, on in self.effects if on == side]]
 
 
 def not_recognised(item: NodeRecord, text: str) -> OpError:
-    """The error of nodes that make no branch or loop."""
+    """Return the error of nodes that make no branch or loop."""
     return UnimplementedError(
         None,
         None,
@@ -169,7 +169,7 @@ class Regions:
     # -- paths
 
     def path_of(self, reference: Reference) -> Path:
-        """The path of a tensor."""
+        """Return the path of a tensor."""
         name, number = reference
         path = self.paths[name]
         item = self.items.get(name)
@@ -322,7 +322,7 @@ class Regions:
         return found[-1]
 
     def _inside(self, choice: CondRegion, side: int) -> set[str]:
-        """The nodes of a branch that its results need."""
+        """Return the nodes of a branch that its results need."""
         path = choice.inside(side)
         seen: set[str] = set()
         pending = choice.list_branch_nodes(side)
@@ -334,7 +334,7 @@ class Regions:
         return seen
 
     def first_of(self, choice: CondRegion) -> NodeRecord:
-        """A node by which errors name a choice."""
+        """Return a node by which errors name a choice."""
         return choice.merges[0][0] if choice.merges else self.items[choice.effects[0][0]]
 
     def _complete(self, frame: LoopFrame) -> None:
@@ -342,7 +342,7 @@ class Regions:
             raise not_recognised(frame.exits[0], f"frame {frame.name!r} has no LoopCond")
 
     def merge_behind(self, leaving: NodeRecord) -> NodeRecord:
-        """The loop variable's Merge that an Exit takes its value from."""
+        """Return the loop variable's Merge that an Exit takes its value from."""
         switch = self.items[self.origin(leaving.inputs[0])[0]]
         if switch.op in SWITCH and self.is_loop_switch(switch):
             merge = self.items.get(self.origin(switch.inputs[0])[0])
@@ -406,7 +406,7 @@ class Planner:
         return not_recognised(item, "branches and loops depend on each other in a circle")
 
     def _unit_at(self, name: str, path: Path, known: Callable[..., Any]) -> Any:
-        """The unit of a node in this region; None for what is built, or lies further out."""
+        """Return the unit of a node in this region; None for what is built, or lies further out."""
         if name not in self.regions.items or known(name):
             return None
         choice = self.regions.effect_of.get((name, path))

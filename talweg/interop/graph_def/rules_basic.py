@@ -49,7 +49,7 @@ def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("Placeholder", "PlaceholderV2")
 def placeholder(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A value that is fed."""
+    """Return a value that is fed."""
     shape = item.attributes["shape"]
     dims = None if shape.rank is None else shape.as_tuple()
     return [base().placeholder(dims, item.attributes["dtype"])]
@@ -57,7 +57,7 @@ def placeholder(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("PlaceholderWithDefault")
 def placeholder_with_default(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A value that may be fed; what is fed may have any shape that fits the attribute."""
+    """Return a value that may be fed; what is fed may have any shape that fits the attribute."""
     (x,) = inputs
     shape = item.attributes["shape"]
     dims = None if shape.rank is None else shape.as_tuple()
@@ -74,20 +74,20 @@ def identity(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("StopGradient")
 def stop_gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The value, as a constant for derivatives."""
+    """Return the value, as a constant for derivatives."""
     (x,) = inputs
     return [look_up("stop_gradient")(x) if x.dtype.is_numeric else pass_on(x)]
 
 
 @rule("IdentityN")
 def identity_n(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The values."""
+    """Return the values."""
     return list(bundle(*inputs)) if all(type(x) is Symbol for x in inputs) else inputs
 
 
 @rule("NoOp", "ControlTrigger")
 def nothing(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """An operation that only waits."""
+    """Return an operation that only waits."""
     graph = base()
     if hasattr(graph, "outer"):
         return None
@@ -98,14 +98,14 @@ def nothing(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("Assert")
 def check(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """An error when the graph runs unless a condition holds."""
+    """Return an error when the graph runs unless a condition holds."""
     summarize = item.attributes["summarize"]
     return look_up("debugging.Assert")(inputs[0], list(inputs[1:]), summarize=summarize)
 
 
 @rule("Print", "PrintV2")
 def pass_printed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """The value passed on; nothing is printed by an imported graph."""
+    """Return the value passed on; nothing is printed by an imported graph."""
     return [pass_on(inputs[0])] if item.op == "Print" else None
 
 
@@ -137,7 +137,7 @@ def fake_parameter(builder: GraphBuilder, item: NodeRecord, inputs: list) -> lis
 
 @rule("Reverse")
 def reverse(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """The order along the axes that are flagged reversed."""
+    """Return the order along the axes that are flagged reversed."""
     x, flags = inputs
     axes = [axis for axis, flag in enumerate(flags._array) if flag]
     return [look_up("reverse")(x, axes)]

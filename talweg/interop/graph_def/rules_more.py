@@ -106,7 +106,7 @@ def _refuse(*tensors: object) -> Any:
 
 @rule("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename")
 def checkpoint(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """An operation that raises UnimplementedError when it is run."""
+    """Return an operation that raises UnimplementedError when it is run."""
     dtypes_of = [dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)]
     found = [
         defer_function(item, _refuse, tuple(inputs), (number,), Aval(None, dtype))
@@ -153,12 +153,12 @@ def fill_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 def _splits_of(rows: Any, count: int) -> Any:
-    """The splits of `count` rows, for the row of each value."""
+    """Return the splits of `count` rows, for the row of each value."""
     lengths = look_up("math.unsorted_segment_sum")(look_up("ones_like")(rows), rows, count)
     return look_up("concat")([look_up("zeros")([1], rows.dtype), look_up("cumsum")(lengths)], 0)
 
 
 @rule("ReadFile")
 def read_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The contents of a file, read when the graph runs."""
+    """Return the contents of a file, read when the graph runs."""
     return [look_up("io.read_file")(inputs[0])]

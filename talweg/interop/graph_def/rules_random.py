@@ -94,14 +94,14 @@ def stateless_classes(builder: GraphBuilder, item: NodeRecord, inputs: list) -> 
 
 @rule("StatelessRandomGetKeyCounter")
 def key_and_counter(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """The key and the counter of the stream of a seed."""
+    """Return the key and the counter of the stream of a seed."""
     stream = prims.seed_stream(inputs[0], algorithm=prims.PHILOX)
     return [stream[2:], stream[:2]]
 
 
 @rule("StatelessRandomGetAlg")
 def algorithm(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """The number of Philox."""
+    """Return the number of Philox."""
     return [constant(1, int32)]
 
 
@@ -125,7 +125,7 @@ def _stream(key: Symbol, counter: Symbol, algorithm: Symbol) -> tuple[Any, int]:
 
 @rule("RngReadAndSkip")
 def skip_state(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The state of a generator, which moves on by 256 for each of `delta` numbers."""
+    """Return the state of a generator, which moves on by 256 for each of `delta` numbers."""
     resource, algorithm, delta = inputs
     content = constant_of(algorithm.node)
     if content is None:

@@ -37,7 +37,7 @@ class Owner:
 
 
 def outermost(graph: Graph) -> Any:
-    """The graph around functions and bodies."""
+    """Return the graph around functions and bodies."""
     while getattr(graph, "outer", None) is not None:
         graph = graph.outer
     return graph
@@ -66,7 +66,7 @@ def variable(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("ReadVariableOp")
 def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A variable's value."""
+    """Return a variable's value."""
     return [base().read_variable(inputs[0].handle)]
 
 
@@ -80,7 +80,7 @@ def check_initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> 
 
 @rule("VariableShape")
 def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The shape of a variable's value."""
+    """Return the shape of a variable's value."""
     return [look_up("shape")(inputs[0].read(), item.attributes["out_type"])]
 
 
@@ -91,7 +91,7 @@ def destroy(builder: GraphBuilder, item: object, inputs: list) -> Any:
 
 
 def change(resource: Any, kind: str, *values: object) -> Any:
-    """The new value of a variable."""
+    """Return the new value of a variable."""
     strict = {"strict": True} if kind == "assign" else {}
     resource.handle.updated = True
     return update_variable(*values, variable=resource.handle, rule=kind, **strict)
@@ -116,7 +116,7 @@ def assign(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("CountUpTo")
 def count_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A variable grows by 1 up to a limit; its value before."""
+    """Return a variable grows by 1 up to a limit; its value before."""
     limit = convert_to_tensor(item.attributes["limit"], inputs[0].handle.dtype)
     return [change(inputs[0], "count_up_to", limit) - 1]
 

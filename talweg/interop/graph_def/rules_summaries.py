@@ -81,7 +81,7 @@ _FUNCTIONS: dict[str, tuple] = {  # with the attributes that follow the operands
 
 @rule(*_FUNCTIONS)
 def summaries(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A string tensor, a message."""
+    """Return a string tensor, a message."""
     function, *names = _FUNCTIONS[item.op]
     operands = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list) else inputs
     arguments = tuple([item.attributes[name] for name in names])
@@ -90,7 +90,7 @@ def summaries(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("TensorSummary")
 def summarize_tensor(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A summary whose tag is the name of its operation."""
+    """Return a summary whose tag is the name of its operation."""
     return [
         defer_function(item, _write_tensor_summary, tuple(inputs), (item.name,), Aval((), string))
     ]

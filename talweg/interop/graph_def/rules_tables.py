@@ -87,7 +87,7 @@ class Tables(Trackable):
         self.known: dict[str, ImportedTable] = {} if known is None else known
 
     def get(self, item: NodeRecord) -> ImportedTable:
-        """The table that a node makes."""
+        """Return the table that a node makes."""
         attributes = item.attributes
         name = attributes.get("shared_name") or item.name
         if name not in self.known:
@@ -98,7 +98,7 @@ class Tables(Trackable):
 
 @rule(*MAKERS)
 def make_table(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A table."""
+    """Return a table."""
     tables = builder.tables
     if tables is None:
         tables = Tables(outermost(base()).extras.setdefault("imported_tables", {}))
@@ -107,7 +107,7 @@ def make_table(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("LookupTableFind", "LookupTableFindV2")
 def find_values(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The values of keys, with a default."""
+    """Return the values of keys, with a default."""
     table, keys, default = inputs
     return [table.handle.lookup(keys, default)]
 
@@ -139,7 +139,7 @@ def fill_from_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any
 
 @rule("LookupTableSize", "LookupTableSizeV2")
 def count_keys(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The number of keys."""
+    """Return the number of keys."""
     return [inputs[0].handle.size()]
 
 

@@ -35,7 +35,7 @@ class ImportScope:
         return False
 
     def value(self, reference: Reference) -> Any:
-        """The value of a tensor."""
+        """Return the value of a tensor."""
         scope: ImportScope | None = self
         while scope is not None:
             if reference in scope.values:

@@ -201,7 +201,7 @@ def _require(writer: Any, node: Node, name: str, controls: list) -> list[Output]
 
 
 def _with_rule(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    """The results of a function with a gradient of its own, which is not written."""
+    """Return the results of a function with a gradient of its own, which is not written."""
     own = [writer.operand(x, f"{name}/input") for x in node.operands[: node.params["count"]]]
     return writer.node("IdentityN", name, [own], {}, controls)
 
@@ -226,7 +226,7 @@ def _host_call(writer: Exporter, node: Node, name: str, controls: list) -> list[
 def _with_history(
     writer: Exporter, node: Node, outputs: list, count: int, kept: tuple
 ) -> list[Output]:
-    """The results, and a history that stands for the inner values among the outputs."""
+    """Return the results, and a history that stands for the inner values among the outputs."""
     inner = dict(zip(kept, outputs[count:]))
     writer.histories[node] = inner
     return [*outputs[:count], Output("", 0, "", variant)]

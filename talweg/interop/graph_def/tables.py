@@ -25,7 +25,7 @@ METHODS = {
 
 
 def table_of(value: object) -> Table | None:
-    """The table that a parameter of a node leads to, or None."""
+    """Return the table that a parameter of a node leads to, or None."""
     if isinstance(value, Rule):
         return value.table
     if isinstance(value, NumpyCall):
@@ -35,7 +35,7 @@ def table_of(value: object) -> Table | None:
 
 
 def operation_of(call: Any) -> str | None:
-    """The type of operation that a call of a table's method is, or None."""
+    """Return the type of operation that a call of a table's method is, or None."""
     if table_of(call) is None:
         return None
     return METHODS.get(call.function.__name__)
@@ -47,7 +47,7 @@ def default_of(table: Table) -> np.ndarray:
 
 
 def look_up(writer: Any, rule: Rule, x: object) -> WrittenNode:
-    """The finding of the elements of `x` in a static table."""
+    """Return the finding of the elements of `x` in a static table."""
     default = Literal(default_of(rule.table))
     return WrittenNode("LookupTableFindV2", (writer.handle(rule.table), x, default), {})
 

@@ -53,7 +53,7 @@ MOST = 2**63 - 1  # elements a shape may have
 
 
 def shape_from_proto(message: Any) -> TensorShape:
-    """A shape from a message; ValueError for sizes below -1."""
+    """Return a shape from a message; ValueError for sizes below -1."""
     if message.unknown_rank:
         return TensorShape(None)
     sizes = [dim.size for dim in message.dim]
@@ -122,7 +122,7 @@ def _from_values(given: Any, field: str, dtype: DType, count: int) -> np.ndarray
 
 
 def fill_shape(values: np.ndarray, dims: tuple) -> np.ndarray:
-    """The array of a shape, the last value repeated where values are missing."""
+    """Return the array of a shape, the last value repeated where values are missing."""
     count = math.prod(dims)
     if len(values) < count:
         whole = np.empty(count, values.dtype)
@@ -202,7 +202,7 @@ def make_tensor_proto(
 
 
 def array_to_proto(array: np.ndarray, dtype: DType | None = None) -> Any:
-    """An array as a message: numbers of several elements as bytes, all else as values."""
+    """Return an array as a message: numbers of several elements as bytes, all else as values."""
     return _message(array, dtype, array.shape, whole=True)
 
 

@@ -90,14 +90,14 @@ def _integers(*numbers: int) -> Literal:
 
 
 def _column(x: object, place: int) -> WrittenNode:
-    """The column of a matrix."""
+    """Return the column of a matrix."""
     bounds = [Literal(np.array(pair, np.int32)) for pair in ((0, place), (0, place + 1), (1, 1))]
     given = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
     return WrittenNode("StridedSlice", (x, *bounds), given)
 
 
 def _element(x: object, place: int) -> WrittenNode:
-    """An element of a vector."""
+    """Return an element of a vector."""
     bounds = [Literal(np.array([n], np.int32)) for n in (place, place + 1, 1)]
     return WrittenNode("StridedSlice", (x, *bounds), {"shrink_axis_mask": 1})
 

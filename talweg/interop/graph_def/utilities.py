@@ -27,7 +27,7 @@ _READS = frozenset(("ReadVariableOp",))
 
 
 def _source(text: str) -> str:
-    """The name of the node that an input names."""
+    """Return the name of the node that an input names."""
     return text.removeprefix("^").partition(":")[0]
 
 
@@ -198,12 +198,12 @@ def convert_variables_to_constants(
 
 
 def freeze(graph_def: Any, values: dict[str, np.ndarray]) -> Any:
-    """A GraphDef whose variables of these names are constants."""
+    """Return a GraphDef whose variables of these names are constants."""
     return _Freezer(graph_def, values).frozen()
 
 
 def _values(session: Any, names: list[str]) -> dict[str, np.ndarray]:
-    """The values of variables by the names of their nodes."""
+    """Return the values of variables by the names of their nodes."""
     if not names:
         return {}
     graph = session.graph

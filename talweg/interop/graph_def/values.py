@@ -76,7 +76,7 @@ class ArrayHandle:
 
 
 def base() -> Any:
-    """The graph in force."""
+    """Return the graph in force."""
     return dispatch.context.base
 
 
@@ -95,7 +95,7 @@ def pass_on(value: Symbol | ResourceEdge) -> Any:
 
 
 def constant(value: int | np.ndarray, dtype: DType | None = None) -> Symbol:
-    """A constant of the graph in force."""
+    """Return a constant of the graph in force."""
     found = convert_to_tensor(value, dtype)
     return found if type(found) is Symbol else base().bring_in(found)
 

@@ -85,7 +85,7 @@ class Writer:
         return found
 
     def text(self, output: Output) -> str:
-        """An input as the node that takes it names it."""
+        """Return an input as the node that takes it names it."""
         if self.inside:
             return output.inner
         return output.node if output.number == 0 else f"{output.node}:{output.number}"
@@ -130,7 +130,7 @@ class Writer:
         self.nodes[-1].attr[key].CopyFrom(message)
 
     def constant(self, array: np.generic | np.ndarray, name: str) -> Output:
-        """A Const of a new name."""
+        """Return a Const of a new name."""
         array = np.asarray(array)
         given = {"value": array_to_proto(array), "dtype": as_dtype(array.dtype)}
         return self.node("Const", self.unique(name), [], given)[0]
@@ -199,7 +199,7 @@ class Writer:
         return WrittenNode("Reshape", (packed, Literal(np.array(numbers.shape, np.int32))), {})
 
     def size(self, size: Size, dtype: DType = int32) -> Any:
-        """A symbolic size as a scalar."""
+        """Return a symbolic size as a scalar."""
         if type(size) is not Dim:
             return Literal(dtype.numpy_dtype.type(size))
         key = (size, dtype)
@@ -301,7 +301,7 @@ def _defaults(operation: OpSignature) -> dict:
 
 
 def _infer_attributes(operation: OpSignature, inputs: list, given: dict) -> dict:
-    """The attributes given, and those that follow from the dtypes and numbers of inputs."""
+    """Return the attributes given, and those that follow from the dtypes and numbers of inputs."""
     values = dict(given)
     for part, value in zip(operation.inputs, inputs):
         outputs = value if part.is_list else [value]

@@ -20,14 +20,14 @@ def _any_shape() -> Literal:
 
 
 def _shape(writer: Writer, dims: tuple | None) -> Any:
-    """The shape of an element, -1 where it is not known."""
+    """Return the shape of an element, -1 where it is not known."""
     if dims is None:
         return _any_shape()
     return Literal(np.array([n if type(n) is int else -1 for n in dims], np.int32))
 
 
 def empty_list(dtype: DType) -> WrittenNode:
-    """A list without elements."""
+    """Return a list without elements."""
     return WrittenNode("EmptyTensorList", (_any_shape(), _any_shape()), {"element_dtype": dtype})
 
 

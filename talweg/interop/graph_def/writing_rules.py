@@ -61,7 +61,7 @@ def _padding(padding: Any, spatial: int) -> dict:
 
 
 def _flat(params: dict) -> dict:
-    """The parameters with a first spatial axis of size 1: a line is an image of one row."""
+    """Return the parameters with a first spatial axis of size 1: a line is an image of one row."""
     found = dict(params)
     for key in ("strides", "dilation", "window", "sizes", "kernel"):
         if key in found:
@@ -413,7 +413,7 @@ def _text_map(writer: Writer, node: Node, operands: list, params: dict) -> Writt
 
 
 def word(state: Output, place: int) -> WrittenNode:
-    """An element of a generator's state."""
+    """Return an element of a generator's state."""
     bounds = [vector(place), vector(place + 1), vector(1)]
     return WrittenNode("StridedSlice", (state, *bounds), {"shrink_axis_mask": 1})
 
@@ -424,7 +424,7 @@ def _part(x: Output | WrittenNode, first: int, last: int) -> WrittenNode:
 
 
 def _key_and_counter(state: Output, algorithm: int) -> tuple:
-    """The key, the counter and the number of the algorithm of a generator's state."""
+    """Return the key, the counter and the number of the algorithm of a generator's state."""
     bits = WrittenNode("Bitcast", (state,), {"type": uint64})
     if algorithm != THREEFRY:
         return _part(bits, 2, 3), _part(bits, 0, 2), Literal(np.int32(algorithm))

@@ -78,7 +78,7 @@ class Fingerprint:
         return tuple([getattr(self, name) for name in FIELDS])
 
     def singleprint(self) -> str:
-        """The numbers but the first in one text."""
+        """Return the numbers but the first in one text."""
         return "/".join(str(number) for number in self._numbers()[1:])
 
     def __eq__(self, other: object) -> bool:

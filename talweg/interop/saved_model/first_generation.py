@@ -64,7 +64,7 @@ class FirstGeneration(AutoTrackable):
         self.signatures = SignatureMap({})
 
     def prune(self, feeds: Any, fetches: Any, name: str = "pruned") -> Any:
-        """The function from tensors `feeds` to `fetches`, nests of names ("x:0")."""
+        """Return the function from tensors `feeds` to `fetches`, nests of names ("x:0")."""
         names = [_tensor_name(x) for x in structure.flatten(feeds)]
         labels = [text.partition(":")[0] for text in names]
         wanted = structure.map_leaves(_tensor_name, fetches)
@@ -77,7 +77,7 @@ def _tensor_name(value: Any) -> str:
 
 
 def load_first_generation(model: object, folder: str, tags: object) -> FirstGeneration:
-    """The signatures of the meta graph with these tags; ValueError if several graphs fit."""
+    """Return the signatures of the meta graph with these tags; ValueError if several graphs fit."""
     meta_graph = choose_meta_graph(model, folder, tags)
     graph = ImportedGraph(meta_graph, folder)
     found = FirstGeneration(graph)
@@ -118,7 +118,7 @@ def choose_meta_graph(model: Any, folder: str, tags: Any) -> Any:
 
 
 def asset_files(meta_graph: Any, folder: str) -> dict[str, str]:
-    """The files of a saved model by the names of the tensors that are their paths."""
+    """Return the files of a saved model by the names of the tensors that are their paths."""
     definitions = list(meta_graph.asset_file_def)
     if ASSETS_KEY in meta_graph.collection_def:
         for value in meta_graph.collection_def[ASSETS_KEY].any_list.value:
@@ -130,7 +130,7 @@ def asset_files(meta_graph: Any, folder: str) -> dict[str, str]:
 
 
 def initializer_of(meta_graph: Any) -> str | None:
-    """The name of the operation that initializes a graph; None if there is none."""
+    """Return the name of the operation that initializes a graph; None if there is none."""
     signatures = meta_graph.signature_def
     if INIT_OP_SIGNATURE_KEY in signatures:
         return signatures[INIT_OP_SIGNATURE_KEY].outputs[INIT_OP_SIGNATURE_KEY].name
@@ -142,7 +142,7 @@ def initializer_of(meta_graph: Any) -> str | None:
 
 
 def find_saved_names(items: dict, functions: dict) -> dict[str, str]:
-    """The name among the saved values of each variable that a graph restores."""
+    """Return the name among the saved values of each variable that a graph restores."""
     found = {}
     for item in items.values():
         if item.op in ASSIGNMENTS and len(item.inputs) > 1:
@@ -155,7 +155,7 @@ def find_saved_names(items: dict, functions: dict) -> dict[str, str]:
 
 
 def _find_restored_names(item: NodeRecord, functions: dict) -> dict[str, str]:
-    """The names of the variables that a function restores, which a node calls."""
+    """Return the names of the variables that a function restores, which a node calls."""
     called = item.attributes["f"]
     message = functions.get(getattr(called, "name", called))
     if message is None or not any(node.op == "RestoreV2" for node in message.node_def):
@@ -170,7 +170,7 @@ def _find_restored_names(item: NodeRecord, functions: dict) -> dict[str, str]:
 
 
 def _find_restored_key(items: dict, reference: tuple) -> str | None:
-    """The name of the saved value that a tensor is; None if it is none."""
+    """Return the name of the saved value that a tensor is; None if it is none."""
     source, number = reference
     while source in items and items[source].op in PASSING:
         source, number = items[source].inputs[0]

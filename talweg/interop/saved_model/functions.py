@@ -100,7 +100,7 @@ def _argument(message: Any, writer: Exporter, node: Node, value: object, label: 
 
 
 def _plain(label: str) -> str:
-    """A name that an argument can have."""
+    """Return a name that an argument can have."""
     text = "".join(c if c.isalnum() or c == "_" else "_" for c in label.lower())
     return text if text[:1].isalpha() else f"arg_{text}"
 

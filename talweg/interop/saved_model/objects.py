@@ -35,7 +35,7 @@ class ObjectWriter:
         self.kept: list = []  # so that ids stay theirs
 
     def traces(self) -> list[ConcreteFunction]:
-        """The traces of all functions."""
+        """Return the traces of all functions."""
         found = []
         for obj in self.found.objects:
             if isinstance(obj, ConcreteFunction):
@@ -154,7 +154,7 @@ class ObjectWriter:
 
 
 def _savable(traces: Iterable[ConcreteFunction]) -> list[ConcreteFunction]:
-    """The traces whose Python arguments have a form in a message."""
+    """Return the traces whose Python arguments have a form in a message."""
     found = []
     for trace in traces:
         if trace.formals:  # variables among the arguments
@@ -190,7 +190,7 @@ def _identifier(obj: object) -> str:
 
 
 def _file(asset: Asset, files: dict[str, str]) -> str:
-    """The name of a file among the assets; ValueError if there is no such file."""
+    """Return the name of a file among the assets; ValueError if there is no such file."""
     path = os.fsdecode(asset._path.numpy())
     if not os.path.isfile(path):
         raise value_error("TW509", f"the asset {path} is no file")

@@ -43,7 +43,7 @@ def _specs(tree: Any, specs: list[TensorSpec]) -> Any:
 
 
 def output_signature(trace: ConcreteFunction) -> Any:
-    """The results of a trace, with specs in place of tensors."""
+    """Return the results of a trace, with specs in place of tensors."""
     return structure.map_leaves(_spec_of, trace.structured_outputs)
 
 
@@ -81,7 +81,7 @@ def function_spec(message: Any, signature: inspect.Signature | None, specs: Any)
 
 
 def _plain(value: object) -> Any:
-    """A default, or None where it has no form in a message."""
+    """Return a default, or None where it has no form in a message."""
     try:
         encode_value(value)
     except ValueError:

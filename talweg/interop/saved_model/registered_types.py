@@ -43,7 +43,7 @@ class VersionedTypeRegistration:
         )
 
     def from_proto(self, proto: Any) -> Any:
-        """The object of a message."""
+        """Return the object of a message."""
         return self._factory(proto)
 
 
@@ -73,13 +73,13 @@ def registered_identifiers() -> list[str]:
 
 
 def registration_of(proto: Any) -> VersionedTypeRegistration | None:
-    """The registration that reads a message; None if there is none."""
+    """Return the registration that reads a message; None if there is none."""
     _, versions = _REGISTERED.get(proto.identifier, (None, ()))
     return next((found for found in versions if found.should_load(proto)), None)
 
 
 def registration_for(obj: object) -> VersionedTypeRegistration | None:
-    """The registration that an object is written by; None if there is none."""
+    """Return the registration that an object is written by; None if there is none."""
     for predicate, versions in _REGISTERED.values():
         if predicate(obj):
             return versions[0]

@@ -180,7 +180,7 @@ class RestoredFunction(Function):
         return [trace.trace for trace in self.saved]
 
     def all_traces(self) -> list[ConcreteFunction]:
-        """The traces."""
+        """Return the traces."""
         return self.concrete_functions
 
     def __call__(self, *args: object, **kwargs: object) -> Any:

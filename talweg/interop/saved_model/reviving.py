@@ -51,7 +51,7 @@ def zeros_like(shape: Any, dtype: DTypeLike) -> np.ndarray:
 
 
 def tensor_of(array: np.ndarray) -> Any:
-    """An array as a tensor."""
+    """Return an array as a tensor."""
     return wrap(array[()] if array.ndim == 0 and array.dtype != object else array)
 
 
@@ -85,11 +85,11 @@ class RestoredValues:
                     pending.append((child.node_id, below[child.local_name]))
 
     def get(self, number: int, attribute: str) -> str | None:
-        """The key of a value; None if it was not saved."""
+        """Return the key of a value; None if it was not saved."""
         return self.attributes.get(number, {}).get(attribute)
 
     def read(self, key: str) -> np.ndarray:
-        """A value."""
+        """Return a value."""
         assert self.bundle is not None
         return self.bundle.read(key)
 
@@ -152,7 +152,7 @@ class Reviver:
         return root
 
     def _aliases(self) -> dict[str, Any]:
-        """The functions that have another name, by that."""
+        """Return the functions that have another name, by that."""
         names = self.meta_graph.meta_info_def.function_aliases
         found: dict[str, Any] = {}
         for node in self.nodes:
@@ -170,7 +170,7 @@ class Reviver:
     # -- objects
 
     def get(self, number: int) -> Any:
-        """The object of a number; its children are set later, unless it is a tuple."""
+        """Return the object of a number; its children are set later, unless it is a tuple."""
         if number not in self.made:
             node = self.nodes[number]
             kind = node.WhichOneof("kind") or "user_object"
@@ -252,7 +252,7 @@ class Reviver:
         return type("SavedObject", (RevivedObject,), {})()
 
     def _find_table(self, name: str) -> ImportedTable | None:
-        """The table that a function makes."""
+        """Return the table that a function makes."""
         for message in self.functions[name].node_def if name in self.functions else ():
             if message.op in MAKERS:
                 item = NodeRecord(message, self.functions)

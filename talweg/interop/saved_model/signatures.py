@@ -114,7 +114,7 @@ def _concrete(function: object, name: str) -> ConcreteFunction:
 
 
 def _wrap_signature(concrete: ConcreteFunction) -> ConcreteFunction:
-    """The function as a signature: keywords in, a dictionary out."""
+    """Return the function as a signature: keywords in, a dictionary out."""
     names = _check_names(concrete)
 
     def signature_wrapper(**arguments: object) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _wrap_signature(concrete: ConcreteFunction) -> ConcreteFunction:
 
 
 def _check_names(concrete: ConcreteFunction) -> list[str]:
-    """The names of the arguments; ValueError if two are alike."""
+    """Return the names of the arguments; ValueError if two are alike."""
     names = [re.sub(r"\W", "_", name) for name in concrete._argument_names]
     if len(set(names)) < len(names):
         raise value_error(

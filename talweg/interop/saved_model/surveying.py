@@ -87,7 +87,7 @@ def _parts(container: Any) -> dict[str, Any]:
 
 
 def _containers(obj: object) -> dict[str, Any]:
-    """The attributes that are lists, tuples and dictionaries: public empty ones, too."""
+    """Return the attributes that are lists, tuples and dictionaries: public empty ones, too."""
     untracked = obj.__dict__.get(UNTRACKED, ())
     return {
         name: value
@@ -101,7 +101,7 @@ def _containers(obj: object) -> dict[str, Any]:
 
 
 def functions_of(obj: object) -> dict[str, Any]:
-    """The traced functions among attributes and methods, by name."""
+    """Return the traced functions among attributes and methods, by name."""
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

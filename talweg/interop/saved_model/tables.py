@@ -85,5 +85,5 @@ def _destroyer(message: Any, name: str) -> None:
 
 
 def wrap_table(obj: object) -> SavedTable | None:
-    """A table to save; None if an object is none."""
+    """Return a table to save; None if an object is none."""
     return SavedTable(obj) if isinstance(obj, Table) else None

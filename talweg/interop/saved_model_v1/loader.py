@@ -69,7 +69,7 @@ def load(
 
 
 def _without_saver(meta_graph: Any) -> Any:
-    """The graph without the functions by which TensorFlow 2 reads and writes files."""
+    """Return the graph without the functions by which TensorFlow 2 reads and writes files."""
     found = MetaGraphDef()
     found.CopyFrom(meta_graph)
     saver = found.saver_def

@@ -21,7 +21,7 @@ class OpDispatcher:
     NOT_SUPPORTED = NOT_SUPPORTED
 
     def handle(self, args: Any, kwargs: Any) -> Any:
-        """The result for these arguments, or NOT_SUPPORTED."""
+        """Return the result for these arguments, or NOT_SUPPORTED."""
         return self.NOT_SUPPORTED
 
     def register(self, op: Any) -> None:
@@ -64,7 +64,7 @@ class GlobalOpDispatcher:
     NOT_SUPPORTED = NOT_SUPPORTED
 
     def handle(self, op: Any, args: Any, kwargs: Any) -> Any:
-        """The result of `op` for these arguments, or NOT_SUPPORTED."""
+        """Return the result of `op` for these arguments, or NOT_SUPPORTED."""
         return self.NOT_SUPPORTED
 
     def register(self) -> None:
@@ -100,7 +100,7 @@ class _OfTypes(OpDispatcher):
         self._function, self._types = function, types
 
     def handle(self, args: Any, kwargs: Any) -> Any:
-        """The function's result, if some argument is of its types."""
+        """Return the function's result, if some argument is of its types."""
         values = [*args, *kwargs.values()]
         flat = [x for v in values for x in (v if isinstance(v, (list, tuple)) else (v,))]
         if any(isinstance(x, self._types) for x in flat):

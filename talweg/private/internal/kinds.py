@@ -90,7 +90,7 @@ def _follows(node: Node, depth: int = 8) -> Any:
 
 
 def smart_constant_value(pred: Any) -> bool | None:
-    """The truth of a predicate; None where only running the graph gives it."""
+    """Return the truth of a predicate; None where only running the graph gives it."""
     if isinstance(pred, (bool, int)) and pred in (0, 1):
         return bool(pred)
     if isinstance(pred, Variable):

@@ -15,7 +15,7 @@ def _is_nested(value: object, expand_composites: bool) -> bool:
 
 
 def _key_parts(value: object) -> list[tuple[Any, Any]]:
-    """The parts of a container with their keys, in the order of flattening."""
+    """Return the parts of a container with their keys, in the order of flattening."""
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in nests.sort_keys(value)]
     names = getattr(value, "_fields", None) or [
@@ -112,14 +112,14 @@ def flatten_with_tuple_paths_up_to(
 
 
 def flatten_with_tuple_paths(structure: object, expand_composites: bool = False) -> list[tuple]:
-    """The leaves, each with the keys that lead to it."""
+    """Return the leaves, each with the keys that lead to it."""
     return list(_walk_up_to(structure, structure, expand_composites))
 
 
 def flatten_with_joined_string_paths(
     structure: object, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple]:
-    """The leaves, each with the keys that lead to it as one text."""
+    """Return the leaves, each with the keys that lead to it as one text."""
     found = flatten_with_tuple_paths(structure, expand_composites)
     return [(separator.join(map(str, path)), leaf) for path, leaf in found]
 
@@ -254,12 +254,12 @@ def sequence_like(instance: Any, args: Iterable) -> Any:
 
 
 def yield_value(iterable: Any) -> Iterator:
-    """The parts of a container."""
+    """Return the parts of a container."""
     return iter(nests.children(iterable))
 
 
 def yield_sorted_items(iterable: Any) -> Iterator[tuple]:
-    """The parts of a container with their keys."""
+    """Return the parts of a container with their keys."""
     return iter(_key_parts(iterable))
 
 
@@ -274,7 +274,7 @@ def is_nested_or_composite(seq: Any) -> bool:
 
 
 def flatten_dict_items(dictionary: dict) -> dict:
-    """A dictionary whose keys are leaves: nested keys go with the parts of nested values."""
+    """Return a dictionary whose keys are leaves: nested keys go with the parts of nested values."""
     found: dict = {}
     for key, value in dictionary.items():
         if not nests.is_nested(key):

@@ -101,7 +101,7 @@ def assign_moving_average(
 
 
 def _debiasing(variable: Any) -> tuple:
-    """The average that begins at zero, and the number of steps, of a variable."""
+    """Return the average that begins at zero, and the number of steps, of a variable."""
     found = getattr(variable, "_debiasing", None)
     if found is None:
         make, zeros = look_up("Variable"), look_up("zeros")
