@@ -96,7 +96,7 @@ def never_in(missing: dict[str, list[str]]) -> list[str]:
 
 def counts() -> list[str]:
     """How many names there are of each kind."""
-    from talweg.api.export import V1, shared_with_v1
+    from talweg.api.export import V1, find_shared_name
     from talweg.api.names.never import never
     from talweg.api.table import TABLE
     from talweg.api.table_v1 import SHARED
@@ -111,7 +111,7 @@ def counts() -> list[str]:
     }
     lines = ["| | there | never | not yet | of |", "| --- | ---: | ---: | ---: | ---: |"]
     for title, names in groups.items():
-        has = [name for name in names if name in TABLE or shared_with_v1(name) in TABLE]
+        has = [name for name in names if name in TABLE or find_shared_name(name) in TABLE]
         rest = [name for name in names if name not in set(has)]
         refused = sum(never(name) is not None for name in rest)
         row = f"{len(has)} | {refused} | {len(rest) - refused} | {len(names)}"

@@ -23,7 +23,7 @@ SHORT = 15  # lines of a function that a reader has in view at once
 VAGUE = {"found", "place"}  # names of anything
 LOOK_UPS = {
     "OPERATIONS[...]": r"\bOPERATIONS\[\"",
-    "exported(...)": r"\bhooks\.exported\(\"",
+    "look_up_export(...)": r"\bhooks\.look_up_export\(\"",
     "later(...)": r"\blater\(\"",
     "import_module(talweg...)": r"import_module\(f?\"talweg",
 }

@@ -1,4 +1,4 @@
-"""Arguments as a public function gets them, turned into what primitives take.
+"""Converts the arguments of public functions to the operands and parameters of primitives.
 
 Primitives take tensors as operands and plain Python values as parameters: axes as sorted tuples of
 non-negative ints, shapes as tuples of sizes.  Functions here do that once, with errors that name
@@ -35,7 +35,7 @@ matching = operators.matching
 
 
 def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
-    """`value` as a tensor."""
+    """Convert `value` to a tensor."""
     if dtype is None:
         kind = type(value)
         if kind is EagerTensor:
@@ -46,7 +46,7 @@ def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
 
 
 def require_sizes(x: Any, given: tuple, wanted: tuple, message: str) -> Any:
-    """`x`; where only a run knows some of the sizes, it compares `given` with `wanted`.
+    """Return `x`; where only a run knows some of the sizes, it compares `given` with `wanted`.
 
     InvalidArgumentError then with `message`.  What is known now the caller compares.
     """
@@ -56,7 +56,7 @@ def require_sizes(x: Any, given: tuple, wanted: tuple, message: str) -> Any:
 
 
 def tensors(values: Tensor, function: str, argument: str) -> list:
-    """A list of tensors of one dtype from a list of convertible values.
+    """Convert a list of values to tensors of one dtype.
 
     Values that have no dtype of their own take that of the first that has one.
     """
@@ -76,7 +76,7 @@ def tensors(values: Tensor, function: str, argument: str) -> list:
 
 
 def integer(value: Any, function: str, argument: str) -> Size:
-    """An int from an int, a NumPy integer or a scalar tensor; TypeError otherwise.
+    """Convert an int, a NumPy integer or a scalar tensor to an int; TypeError otherwise.
 
     A symbolic size from a tensor of a graph whose value is not known.
     """
@@ -114,7 +114,7 @@ def content(value: TensorLike, function: str, argument: str) -> Any:
 
 
 def integers(value: object, function: str, argument: str) -> tuple[Size, ...]:
-    """A tuple of ints from an int, a vector of any kind, or a list that may hold tensors.
+    """Convert an int, a vector of any kind, or a list that may hold tensors to a tuple of ints.
 
     Symbolic sizes stand for what a graph does not know.
     """
@@ -140,7 +140,7 @@ def integers(value: object, function: str, argument: str) -> tuple[Size, ...]:
 def resolve_shape(
     value: object, size: Size, function: str, argument: str = "shape"
 ) -> tuple[Size, ...]:
-    """A shape of `size` elements in which one dimension may be -1, "whatever is left"."""
+    """Resolve a shape of `size` elements in which one dimension may be -1, "whatever is left"."""
     dims = integers(value, function, argument)
     if is_symbolic(dims):
         return _resolve_symbolic(dims, size, function, argument)
@@ -161,7 +161,9 @@ def resolve_shape(
 
 
 def _resolve_symbolic(dims: tuple, size: Size, function: str, argument: str) -> tuple[Size, ...]:
-    """Like `resolve_shape` where some dimensions are symbolic; one of those may be -1, too."""
+    """Resolve as `resolve_shape` where some dimensions are symbolic; one of those may be -1,
+    too.
+    """
     numbers = [n for n in dims if type(n) is int]
     if numbers.count(-1) > 1 or any(n < -1 for n in numbers):
         raise invalid("TW205", f"{function}: {argument}={dims} has several -1, or sizes below")
@@ -180,7 +182,9 @@ def _resolve_symbolic(dims: tuple, size: Size, function: str, argument: str) -> 
 def axes_argument(
     value: object, rank: int, function: str, argument: str = "axis"
 ) -> tuple[int, ...]:
-    """Sorted non-negative axes from None (all), an int, a list or a tensor; no axis twice."""
+    """Convert None (all), an int, a list or a tensor to sorted non-negative axes; no axis
+    twice.
+    """
     if value is None:
         return tuple(range(rank))
     given = integers(value, function, argument)
@@ -193,5 +197,5 @@ def axes_argument(
 def axis_argument(
     value: object, rank: int, function: str, argument: str = "axis", by_value: bool = False
 ) -> int:
-    """One non-negative axis."""
+    """Convert one axis to a non-negative one."""
     return normalize_axis(function, integer(value, function, argument), rank, argument, by_value)

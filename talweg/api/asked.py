@@ -1,4 +1,4 @@
-"""Public functions that are asked first whether somebody else has something for their arguments.
+"""Dispatch of public functions: other functions, by their arguments, may answer in their place.
 
 The question is put inside of a function when the first answer to it is there, so that nobody pays
 before; every name of the function, in every module that took it, knows of it.
@@ -14,7 +14,7 @@ WAITING: dict[str, Callable[[Any], None]] = {}  # what to do when a public name 
 
 
 def ask_first(api: Any, question: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace what a public function does by `question(what it did)`."""
+    """Wrap the function behind a public name: from now on `question(the function)` is called."""
     asking = functools.update_wrapper(question(api.in_eager_mode), api.in_eager_mode)
     place = api.__code__.co_freevars.index("function")
     api.__closure__[place].cell_contents = asking

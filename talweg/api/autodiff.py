@@ -71,18 +71,18 @@ def _unit_rows(dtype: DTypeLike) -> Callable[[Any], Any]:
 
 @implement_hook("jacobian_rows")
 def jacobian_rows(sweep: Any, y: Any, at_once: bool) -> list:
-    """The rows of a Jacobian, for `GradientTape.jacobian`."""
+    """Return the rows of a Jacobian, for `GradientTape.jacobian`."""
     return batch.jacobian_rows(sweep, y, _unit_rows(y.dtype), at_once)
 
 
 @implement_hook("batch_jacobian_rows")
 def batch_jacobian_rows(sweep: Any, y: Any, x: Any, at_once: bool) -> Any:
-    """The rows of a batch Jacobian, for `GradientTape.batch_jacobian`."""
+    """Return the rows of a batch Jacobian, for `GradientTape.batch_jacobian`."""
     return batch.batch_jacobian_rows(sweep, y, _unit_rows(y.dtype), at_once)
 
 
 def _number_of_slices(leaves: list) -> Any:
-    """How many slices there are along the first axis; ValueError if the leaves do not agree."""
+    """Return the size of the first axis; ValueError if the leaves do not agree."""
     sizes = [leaf.dims[0] if leaf.dims else None for leaf in leaves]
     several = [n for n in sizes if n is not None and not (type(n) is int and n == 1)]
     if None in sizes or any(dims_differ((n,), (several[0],)) for n in several):
@@ -139,7 +139,7 @@ def vectorized_map(
 
 
 def _map_together(fn: Callable[..., Any], elems: Any) -> Any:
-    """`vectorized_map` by one call of `fn`."""
+    """Compute `vectorized_map` by one call of `fn`."""
     leaves = structure.flatten(elems)
     size = _number_of_slices(leaves)
 
@@ -153,7 +153,7 @@ def _map_together(fn: Callable[..., Any], elems: Any) -> Any:
 
 
 def _spread(leaves: list, size: Any) -> list:
-    """The leaves, those of one slice having it for every slice of the others."""
+    """Return the leaves, those of one slice having it for every slice of the others."""
     return [
         batch.broadcast_to(x, shape=(size, *x.dims[1:])) if _is_one(x.dims[0], size) else x
         for x in leaves
@@ -330,7 +330,7 @@ def _as_list(values: Any) -> list:
 
 
 def _graph_of(targets: list, function: str) -> Any:
-    """The graph of the targets; RuntimeError in eager mode."""
+    """Return the graph of the targets; RuntimeError in eager mode."""
     graph = dispatch.context.base
     if graph is None:
         raise RuntimeError(
@@ -352,7 +352,7 @@ def _sweep(graph: Any, targets: list, sources: list, stops: list) -> graph_gradi
 
 
 def _target(graph: Any, leaf: object) -> Symbol:
-    """A target as a tensor of the graph."""
+    """Return a target as a tensor of the graph."""
     leaf = leaf.values if isinstance(leaf, IndexedSlices) else custom.part_of(leaf)
     y = tensor(leaf)
     if y.dtype is string:
@@ -361,7 +361,7 @@ def _target(graph: Any, leaf: object) -> Symbol:
 
 
 def _source(graph: Any, leaf: object) -> Any:
-    """A source as what the sweep takes; None for what cannot be in the graph."""
+    """Convert a source to a node or handle for the sweep; None if it is not in the graph."""
     if hasattr(leaf, "_get_variable_list"):
         raise NotImplementedError(f"gradients by {leaf!r}: take list({leaf.name})  [TW303]")
     if isinstance(leaf, Handle) or hasattr(leaf, "handle_read"):
@@ -378,7 +378,7 @@ def _source(graph: Any, leaf: object) -> Any:
 
 
 def _seeds(targets: list, given: object) -> list:
-    """The cotangents the targets start from."""
+    """Return the cotangents the targets start from."""
     weights = [None] * len(targets) if given is None else _as_list(given)
     if len(weights) != len(targets):
         raise value_error(
@@ -421,7 +421,7 @@ def _seed(y: Symbol, weight: Any) -> Any:
 def _report_absent(
     sweep: graph_gradients.GraphSweep, ys: list, xs: list, places: list, mode: Any, stops: list
 ) -> None:
-    """An error that explains the first absent gradient, or what is needed to explain it later."""
+    """Raise the first absent gradient as an error, or keep its evidence for an explanation."""
     frame = user_frame(2)
     gather = _gatherer(sweep, ys, xs, stops, frame)
     if mode is UnconnectedGradients.ERROR:
@@ -434,7 +434,7 @@ def _report_absent(
 def _gatherer(
     sweep: graph_gradients.GraphSweep, ys: list, xs: list, stops: list, frame: Any
 ) -> Callable[[int], Evidence]:
-    """What gives, for the place of a source, all that is known of its gradient."""
+    """Make the function that gathers evidence of an absent gradient, for a source's place."""
     cuts = [
         place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
         for leaf in stops
@@ -446,7 +446,7 @@ def _gatherer(
 
 
 def evidence_in_graph(ys: Any, xs: Any, stop_gradients: Any) -> list[Evidence]:
-    """What is known of the gradients of tensors of a graph by each of `xs`."""
+    """Gather the evidence of the gradients of tensors of a graph by each of `xs`."""
     targets, stops = _as_list(ys), _as_list(stop_gradients)
     graph = _graph_of(targets, "gradients")
     frame = user_frame(2)
@@ -457,19 +457,19 @@ def evidence_in_graph(ys: Any, xs: Any, stop_gradients: Any) -> list[Evidence]:
 
 
 def _absent(source: Any, mode: UnconnectedGradients) -> Any:
-    """What stands for a gradient that is not there."""
+    """Return the value for an absent gradient: None, or zeros."""
     if mode is UnconnectedGradients.NONE:
         return None
     return look_up("zeros_like")(source.variable if isinstance(source, Handle) else source)
 
 
 def _like(source: Any, result: object) -> Any:
-    """A gradient in the form of its source."""
+    """Return a gradient in the form of its source."""
     return source._with_gradient(result) if hasattr(source, "_with_gradient") else result
 
 
 def _jacobian(graph: Any, y: Any, source: Any) -> Any:
-    """The derivative of every element of y by `source`, of shape y.shape + source.shape."""
+    """Compute the derivative of each element of y by `source`: y.shape + source.shape."""
     if y is None:
         raise value_error("TW301", "hessians: None values not supported: ys do not depend on xs")
     sweep = _sweep(graph, [y], [source], [])

@@ -1,4 +1,4 @@
-"""tf.autograph: conversion by hand, what is not converted, and what loops say of themselves."""
+"""tf.autograph: conversion by hand, exclusion from it, and options of loops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ export_value(directives.set_loop_options, "autograph.experimental.set_loop_optio
 
 @export("autograph.experimental.Feature")
 class Feature(enum.Enum):
-    """What a conversion may include.  talweg's always includes all of it, but for `print`.
+    """Names the parts of a conversion.  talweg's always includes all of them, but for `print`.
 
     With `BUILTIN_FUNCTIONS` or `ALL`, `print` of a tensor prints its value whenever the graph runs;
     without, it prints the symbol once, while the function is traced.
@@ -47,19 +47,20 @@ class Feature(enum.Enum):
 
     @classmethod
     def all(cls) -> tuple:
-        """All features."""
+        """Return all features."""
         return tuple(cls)
 
     @classmethod
     def all_but(cls, exclude: Any) -> tuple:
-        """All features but one or several, and but ALL."""
+        """Return all features but one or several, and but ALL."""
         excluded = exclude if isinstance(exclude, (list, tuple, set)) else (exclude,)
         return tuple([feature for feature in cls if feature not in {*excluded, cls.ALL}])
 
 
 @export("autograph.experimental.do_not_convert")
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """`func`, not to be converted, nor what it calls; without a function, a decorator.
+    """Mark a function: neither it nor the functions it calls are converted; without one, a
+    decorator.
 
     >>> import talweg as tf
     >>> @tf.autograph.experimental.do_not_convert
@@ -72,7 +73,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
 
 def _convert(entity: object) -> tuple[Any, FunctionType]:
-    """The converted code of an entity, and its function; ValueError for what has no code."""
+    """Return the converted code of an entity, and its function; ValueError for what has no code."""
     function = entity.__func__ if isinstance(entity, MethodType) else entity
     if not isinstance(function, FunctionType):
         hint = "its python_function" if hasattr(entity, "python_function") else ""
@@ -130,7 +131,8 @@ def to_code(
 
 @export("autograph.set_verbosity")
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much the conversion logs: 0 nothing, 1 what is converted, 3 the code too.
+    """Set the level of the conversion's log: 0 nothing, 1 the converted functions, 3 their code
+    too.
 
     alsologtostdout: print it as well.
 
@@ -153,7 +155,9 @@ def trace(*args: object) -> None:
 
 @implement_hook("tensor_with_item")
 def tensor_with_item(x: Tensor, index: Any, value: Tensor) -> Any:
-    """`x` as it were after `x[index] = value`: value is broadcast to the shape of `x[index]`."""
+    """Return `x` as it were after `x[index] = value`: value is broadcast to the shape of
+    `x[index]`.
+    """
     value = convert_to_tensor(value, x.dtype)
     if isinstance(index, int) or (is_tensor_like(index) and index.dtype in dtypes.INTEGER):
         index = convert_to_tensor(index)
@@ -177,27 +181,27 @@ def tensor_with_item(x: Tensor, index: Any, value: Tensor) -> Any:
 
 
 def _with_slice(x: object, index: Tensor, value: Tensor) -> Any:
-    """`x` with another slice number `index`, counted from the end if negative."""
+    """Replace slice number `index` of `x`, counted from the end if negative."""
     sizes = look_up("shape")(x, out_type=index.dtype)
     place = look_up("where")(index < 0, index + sizes[0], index)
     row = look_up("broadcast_to")(value, sizes[1:])
     return look_up("tensor_scatter_nd_update")(x, place[None, None], row[None])
 
 
-@implement_hook("exported")
-def exported(name: str) -> Any:
+@implement_hook("look_up_export")
+def look_up_export(name: str) -> Any:
     """A public function by its name."""
     return look_up(name)
 
 
 @implement_hook("assert_in_graph")
 def assert_in_graph(condition: Tensor, data: list) -> None:
-    """`assert` of a tensor."""
+    """Assert a tensor, for the statement `assert`."""
     assert_(condition, data)
 
 
 @implement_hook("print_in_graph")
 def print_in_graph(values: tuple, sep: str | None, end: str | None) -> None:
-    """`print` of tensors, to the standard output, when the graph runs."""
+    """Print tensors to the standard output, when the graph runs."""
     sep, end = " " if sep is None else sep, "\n" if end is None else end
     print_(*values, output_stream=sys.stdout, sep=sep, end=end)

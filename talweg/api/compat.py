@@ -88,7 +88,7 @@ def dimension_value(dimension: Any) -> int | None:
 
 @export("compat.forward_compatible")
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether a date lies in the past, so that what came then may be used.
+    """Test whether a date lies in the past, so that forward-incompatible changes may be used.
 
     >>> import talweg as tf
     >>> tf.compat.forward_compatible(2020, 1, 1)

@@ -1,4 +1,4 @@
-"""tf.config: what there is to run on, and settings that programs set and read back."""
+"""tf.config: lists the devices, and keeps the settings that programs make and read back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 
 
 class _Settings:
-    """What programs have set."""
+    """Holds the settings that programs have made."""
 
     def __init__(self) -> None:
         self.cpu_visible = True
@@ -90,7 +90,7 @@ class DeviceList(list):
 
 
 def _of_type(devices: list[Any], device_type: str | None) -> list[Any]:
-    """Those devices that are of a type; all for None."""
+    """Select the devices of a type; all for None."""
     return DeviceList([d for d in devices if device_type in (None, d.device_type)])
 
 
@@ -106,7 +106,7 @@ def _check_device(device: object) -> None:
 
 
 def _check_not_begun(what: str) -> None:
-    """RuntimeError once something ran through XLA, whose devices are as they are then."""
+    """Raise RuntimeError once something ran through XLA, whose devices are as they are then."""
     if ENGINE in sys.modules:
         text = f"{what} cannot be modified after being initialized"
         raise RuntimeError(compose("TW401", text, hint="call it before anything else runs"))
@@ -234,7 +234,7 @@ def set_memory_growth(device: object, enable: bool) -> None:
 
 @export("config.experimental.get_memory_growth")
 def get_memory_growth(device: object) -> bool:
-    """What `set_memory_growth` said of a GPU, False at first; ValueError for a CPU.
+    """Return the setting of `set_memory_growth` for a GPU, False at first; ValueError for a CPU.
 
     >>> import talweg as tf
     >>> gpus = tf.config.list_physical_devices("GPU")
@@ -271,7 +271,7 @@ def get_device_details(device: object) -> dict[Any, Any]:
 
 
 def _of_jax(device: str) -> Any:
-    """JAX's device by the name of a logical GPU; ValueError for others."""
+    """Find JAX's device by the name of a logical GPU; ValueError for others."""
     kind, _, number = str(device).upper().rpartition("DEVICE:")[2].partition(":")
     if kind == "CPU":
         raise value_error("TW207", f"Allocator stats not available for device {device!r}")
@@ -359,7 +359,7 @@ def functions_run_eagerly() -> bool:
 
 @export("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Kept; operations always run where they can.
+    """Keep the setting; operations always run where they can.
 
     >>> import talweg as tf
     >>> tf.config.set_soft_device_placement(True)
@@ -369,13 +369,13 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 @export("config.get_soft_device_placement")
 def get_soft_device_placement() -> bool:
-    """What `set_soft_device_placement` was told last; True at first."""
+    """Return the setting of `set_soft_device_placement`; True at first."""
     return settings.soft_placement
 
 
 @export("config.optimizer.set_jit")
 def set_jit(enabled: bool | str) -> None:
-    """Kept: True, False, or "autoclustering".
+    """Keep the setting of the JIT: True, False, or "autoclustering".
 
     >>> import talweg as tf
     >>> tf.config.optimizer.set_jit(False)
@@ -385,7 +385,7 @@ def set_jit(enabled: bool | str) -> None:
 
 @export("config.optimizer.get_jit")
 def get_jit() -> str:
-    """What `set_jit` was told last: "" or "autoclustering"."""
+    """Return the setting of `set_jit`: "" or "autoclustering"."""
     return settings.jit
 
 
@@ -441,25 +441,27 @@ def enable_tensor_float_32_execution(enabled: bool) -> None:
 
 @export("config.experimental.tensor_float_32_execution_enabled")
 def tensor_float_32_execution_enabled() -> bool:
-    """What `enable_tensor_float_32_execution` was told last; True at first."""
+    """Return the setting of `enable_tensor_float_32_execution`; True at first."""
     return precision.tensor_float_32
 
 
 @export("config.experimental.set_synchronous_execution")
 def set_synchronous_execution(enable: bool) -> None:
-    """Kept; execution is always synchronous."""
+    """Keep the setting; execution is always synchronous."""
     settings.synchronous = bool(enable)
 
 
 @export("config.experimental.get_synchronous_execution")
 def get_synchronous_execution() -> bool:
-    """What `set_synchronous_execution` was told last; True at first."""
+    """Return the setting of `set_synchronous_execution`; True at first."""
     return settings.synchronous
 
 
 @export("config.experimental.set_device_policy")
 def set_device_policy(device_policy: str | None) -> None:
-    """Kept: "silent", "silent_for_int32", "warn" or "explicit"; ValueError for others."""
+    """Keep the policy: "silent", "silent_for_int32", "warn" or "explicit"; ValueError for
+    others.
+    """
     if device_policy not in (None, "silent", "silent_for_int32", "warn", "explicit"):
         raise value_error("TW207", f"Not a valid device policy: {device_policy!r}")
     settings.policy = device_policy or "silent"
@@ -467,5 +469,5 @@ def set_device_policy(device_policy: str | None) -> None:
 
 @export("config.experimental.get_device_policy")
 def get_device_policy() -> str:
-    """What `set_device_policy` was told last; "silent" at first."""
+    """Return the setting of `set_device_policy`; "silent" at first."""
     return settings.policy

@@ -42,7 +42,7 @@ def callable_or_error(value: object, function: str, argument: str) -> Any:
 
 
 def _truth(value: object, function: str, argument: str) -> bool:
-    """The truth value of a predicate; ValueError if it has several elements or is None."""
+    """Return the truth value of a predicate; ValueError if it has several elements or is None."""
     if value is None:
         raise value_error("TW104", f"{function}: {argument} is None", "a scalar truth value")
     if is_tensor_like(value):
@@ -81,7 +81,7 @@ def cond(
 
 
 def check_pairs(pred_fn_pairs: object, default: object, exclusive: bool) -> list:
-    """The pairs that `case` got; TypeError or ValueError for what are no pairs."""
+    """Check the pairs of `case`; TypeError or ValueError for others."""
     if isinstance(pred_fn_pairs, dict) and not exclusive:
         raise value_error(
             "TW207", "case: 'pred_fn_pairs' is a dict, whose order means nothing", "a list of pairs"
@@ -101,7 +101,7 @@ def check_pairs(pred_fn_pairs: object, default: object, exclusive: bool) -> list
 
 
 def _pairs(function: str, argument: str, given: object) -> list:
-    """The pairs of a list, tuple or dict; TypeError where an entry is none."""
+    """Return the pairs of a list, tuple or dict; TypeError where an entry is none."""
     if not isinstance(given, (list, tuple, dict)):
         raise type_error(
             "TW104",
@@ -148,7 +148,7 @@ def case(
 
 
 def case_in_graph(pairs: list, default: Any, exclusive: bool) -> Any:
-    """`case` as one branch."""
+    """Compute `case` as one branch."""
     index = control.first_true([p for p, _ in pairs], exclusive, default is not None)
     functions = [adopt_function(function) for _, function in pairs]
     functions.append(functions[-1] if default is None else adopt_function(default))
@@ -201,7 +201,7 @@ def switch_case(
 
 
 def _branches(branch_fns: object) -> list:
-    """The functions in the order of their numbers."""
+    """Sort the functions by their numbers."""
     if isinstance(branch_fns, (list, tuple)) and branch_fns and all(map(callable, branch_fns)):
         return list(branch_fns)
     pairs = _pairs("switch_case", "branch_fns", branch_fns)
@@ -276,7 +276,7 @@ def while_loop(
 
 
 def _for_graphs(loop_vars: object) -> Any:
-    """Loop variables whose arrays of tensors are lists that a traced loop can carry."""
+    """Convert loop variables: arrays of tensors become lists that a traced loop can carry."""
     return structure.map_leaves(
         lambda leaf: leaf._in_graphs() if hasattr(leaf, "_in_graphs") else leaf, loop_vars
     )
@@ -294,7 +294,7 @@ def _limit(maximum: object) -> Any:
 
 
 def _as_variables(value: object) -> Any:
-    """What a body returned; TypeError if it is no sequence."""
+    """Check the result of a loop's body; TypeError if it is no sequence."""
     if isinstance(value, dict) or (
         isinstance(value, Sequence) and not isinstance(value, (str, bytes))
     ):
@@ -308,7 +308,7 @@ def _as_variables(value: object) -> Any:
 
 
 def _keep(leaf: object) -> Any:
-    """A leaf of the result: as a tensor, except composites and tensor arrays."""
+    """Return a leaf of the result: as a tensor, except composites and tensor arrays."""
     if structure.kind_of(leaf) == structure.COMPOSITE or hasattr(leaf, "mark_used"):
         return leaf
     return tensor(leaf)

@@ -60,7 +60,7 @@ class CriticalSection:
         exclusive_resource_access: bool = True,
         name: str | None = None,
     ) -> Any:
-        """What `fn` returns, called while no other function of this section runs.
+        """Call `fn` while no other function of this section runs; its result.
 
         ValueError inside of a function of the same section, TypeError if `fn` cannot be called.
         """

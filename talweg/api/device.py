@@ -50,7 +50,7 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """The parts of a name such as ``/job:worker/task:1/device:GPU:0``."""
+        """Parse a name such as ``/job:worker/task:1/device:GPU:0``."""
         fields: dict[str, Any] = {}
         for part in filter(None, spec.split("/")):
             key, *rest = part.split(":")
@@ -70,11 +70,11 @@ class DeviceSpec:
         return cls(**fields)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """The parts of a name, as a new DeviceSpec."""
+        """Return the parts of a name, as a new DeviceSpec."""
         return type(self).from_string(spec)
 
     def to_string(self) -> str:
-        """The name."""
+        """Return the name."""
         text = "".join(
             f"/{name}:{value}"
             for name, value in (("job", self.job), ("replica", self.replica), ("task", self.task))
@@ -86,11 +86,11 @@ class DeviceSpec:
         return f"{text}/device:{self.device_type}:{index}"
 
     def replace(self, **changes: object) -> DeviceSpec:
-        """A copy with some parts changed."""
+        """Return a copy with some parts changed."""
         return type(self)(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
 
     def make_merged_spec(self, other: DeviceSpec) -> DeviceSpec:
-        """This one, with what `other` says in its stead."""
+        """Make a spec of this one, overridden by the parts that `other` has."""
         given = {name: getattr(other, name) for name in _FIELDS}
         return self.replace(**{name: value for name, value in given.items() if value is not None})
 
@@ -112,7 +112,7 @@ def _device_fields(parts: list[str]) -> dict[str, Any]:
 
 @implement_hook("device_spec")
 def device_spec(given: str) -> Any:
-    """A device as a DeviceSpec; functions and None as they are."""
+    """Return a device as a DeviceSpec; functions and None as they are."""
     if given is None or callable(given):
         return given
     device(given)
@@ -131,7 +131,7 @@ class Placed:
 
 @implement_hook("device_for")
 def device_for(scopes: tuple, made: Operation) -> str:
-    """The device of an operation made inside `scopes`, inner ones before outer ones."""
+    """Return the device of an operation made inside `scopes`, inner ones before outer ones."""
     found, text = DeviceSpec(), ""
     for given in reversed(scopes):
         if given is None:
@@ -147,7 +147,7 @@ def device_for(scopes: tuple, made: Operation) -> str:
 
 
 def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
-    """The whole name of a device, as threads note it: None for the first one, and for None."""
+    """Complete the name of a device, as threads note it: None for the first one, and for None."""
     if given is None:
         return None
     spec = DeviceSpec.from_string(outer or DEVICE).make_merged_spec(given)
@@ -176,7 +176,7 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
 
 
 def full_device(device: str) -> str:
-    """A device by its whole name; ValueError for what is none."""
+    """Return a device by its whole name; ValueError for what is none."""
     text = str(device)
     if not any([kind in text.upper() for kind in ("CPU", "GPU", "TPU")]):
         raise value_error("TW207", f"Unknown device {device!r}", "a name such as 'CPU:0'")

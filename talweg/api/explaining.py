@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def explain_absence(
     tape: GradientTape, target: object, sources: object, frame: FrameType | None
 ) -> Any:
-    """The explanations for `tape.explain`."""
+    """Return the explanations for `tape.explain`."""
     targets = structure.flatten(target)
     _try_custom_rules(tape, targets, structure.flatten(sources))
     targets = targets[0] if len(targets) == 1 else targets
@@ -54,7 +54,7 @@ def explain_absence(
 
 
 def _with_values(tape: GradientTape, targets: Any, sources: Any, explanations: Any) -> list:
-    """The explanations with what flows, where there is one target with a value."""
+    """Add the values of gradients to the explanations, where there is one target with a value."""
     if type(targets) is list or tape._records is None or dispatch.context.base is not None:
         return explanations
     target = content(tape._target(targets)) if isinstance(targets, Tensor) else None
@@ -84,13 +84,13 @@ def _try_custom_rules(tape: GradientTape, targets: list, sources: list) -> None:
 
 @implement_hook("absence_as_error")
 def absence_as_error(evidence: Evidence) -> Exception:
-    """A ValueError that explains an absent gradient."""
+    """Return a ValueError that explains an absent gradient."""
     return ValueError(explain_gradient(evidence).in_an_error())
 
 
 @implement_hook("absence_in_a_line")
 def absence_in_a_line(evidence: Evidence) -> str:
-    """One line for a log."""
+    """Shorten an explanation to one line for a log."""
     return explain_gradient(evidence).in_a_line()
 
 
@@ -104,7 +104,7 @@ def explain_gradients(
     session: object = None,
     feed_dict: Mapping[Any, Any] | None = None,
 ) -> Any:
-    """What the gradient of `ys` by each of `xs` is like, or why there is none.
+    """Explain the gradient of `ys` by each of `xs`, or why there is none.
 
     ys: tensors of a graph, as `tf.gradients` takes them; or a function of no arguments that returns
     the target, which is run.  xs: tensors or variables.  In a graph, `session` (the default one if
@@ -153,7 +153,7 @@ def explain_gradients(
 
 
 def _of_function(function: Callable[..., Any], xs: Any) -> Any:
-    """The explanations for what a function returns, which is run under a tape."""
+    """Explain the gradients of a function's result, which is computed under a tape."""
     with noting_scopes() as scopes:
         with GradientTape(persistent=True) as tape, dispatch.observe(scopes):
             tape.watch([leaf for leaf in structure.flatten(xs) if isinstance(leaf, Tensor)])

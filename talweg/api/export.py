@@ -41,8 +41,9 @@ state, context = dispatch.state, dispatch.context
 
 
 def graph_aware(function: object) -> Any:
-    """`function`; in a graph, its results get the name asked for, and a call that needs sizes or
-    values the graph does not know is kept whole (`trace/opaque_calls.py`)."""
+    """Wrap a public function: in a graph its results get the name asked for, and a call that needs
+    sizes or values the graph does not know becomes an opaque call (`trace/opaque_calls.py`).
+    """
     if isinstance(function, type):
         return bound_tracebacks(function)
     if not inspect.isfunction(function) or hasattr(function, "in_eager_mode"):
@@ -78,7 +79,7 @@ def runs_graphs(function: T) -> T:
 
 
 def _on_device(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """The result of a call inside of `tf.device`, put there if it is a new tensor."""
+    """Return the result of a call inside of `tf.device`, put there if it is a new tensor."""
     in_graph = state.in_graph
     found = function(*args, **kwargs) if in_graph is None else in_graph(function, args, kwargs)
     known = [x for arg in args for x in (arg, getattr(arg, "_tensor", None))]
@@ -120,14 +121,14 @@ class Lazily:
 
 
 def export_lazily(load: Callable[[], Any], *names: str) -> None:
-    """Give what `load` returns these public names; it is called when one is first used."""
+    """Give the result of `load` these public names; it is called when one is first used."""
     for name in names:
         EXPORTS[name] = Lazily(load)
         ORIGINS[name] = sys._getframe(1).f_globals["__name__"]
 
 
 def find_export(name: str) -> Any:
-    """The object of a name in `EXPORTS`."""
+    """Return the object of a name in `EXPORTS`."""
     value = EXPORTS[name]
     if not isinstance(value, Lazily):
         return value
@@ -181,8 +182,8 @@ def import_everything(skip_broken: bool = False) -> list[str]:
 V1 = "compat.v1."
 
 
-def shared_with_v1(name: str) -> str | None:
-    """The name of v2 that means the same as `name` of compat.v1, if there is one."""
+def find_shared_name(name: str) -> str | None:
+    """Return the name of v2 that means the same as `name` of compat.v1, if there is one."""
     from talweg.api.table_v1 import SHARED
 
     own = name[len(V1) :]
@@ -190,7 +191,8 @@ def shared_with_v1(name: str) -> str | None:
 
 
 def look_up(name: str) -> Any:
-    """The object of a public name, imported now if need be; a namespace; or AttributeError.
+    """Look up the object of a public name, imported now if need be; a namespace; or
+    AttributeError.
 
     Names of compat.v1 that have no object of their own are those of v2 with the same meaning.
     """
@@ -205,7 +207,7 @@ def look_up(name: str) -> Any:
     if name in NAMESPACES:
         return namespace(name)
     if name.startswith(V1):
-        other = shared_with_v1(name)
+        other = find_shared_name(name)
         if other is not None and (other in EXPORTS or other in TABLE):
             return look_up(other)
     known = importlib.import_module("talweg.api.names.known")
@@ -233,7 +235,7 @@ class Namespace(ModuleType):
 
 
 def names_in(prefix: str) -> list[str]:
-    """The public names directly inside a namespace ('' for `tf` itself)."""
+    """Return the public names directly inside a namespace ('' for `tf` itself)."""
     from talweg.api.table import NAMESPACES, TABLE
 
     start = prefix + "." if prefix else ""
@@ -246,7 +248,7 @@ def names_in(prefix: str) -> list[str]:
 
 
 def namespace(name: str) -> Namespace:
-    """The namespace `tf.<name>`, made on first use."""
+    """Return the namespace `tf.<name>`, made on first use."""
     full = f"talweg.{name}"
     found = sys.modules.get(full)
     if not isinstance(found, Namespace):

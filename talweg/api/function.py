@@ -1,4 +1,4 @@
-"""tf.function, and what goes with it."""
+"""tf.function: traces Python functions to graphs; also inlining, input signatures, init scopes."""
 
 from __future__ import annotations
 
@@ -111,26 +111,26 @@ def function(
 def autograph_converted(
     python_function: Callable[..., Any], features: object = None
 ) -> Callable[..., Any]:
-    """A Python function as AutoGraph converts it, with the optional `Feature`s asked for."""
+    """Return a Python function as AutoGraph converts it, with the optional `Feature`s asked for."""
     return convert.convert_function(python_function, convert.prints_values(features))
 
 
 @implement_hook("autograph_unconverted")
 def autograph_unconverted(python_function: Callable[..., Any]) -> Callable[..., Any]:
-    """A Python function whose own code, and functions it hands over, are not converted."""
+    """Return a Python function whose own code, and functions it hands over, are not converted."""
     return convert.do_not_convert_function(python_function)
 
 
-@implement_hook("lifted")
-def lifted(value: object) -> Any:
-    """The initial value of a variable made in a trace, as a tensor that has a value."""
+@implement_hook("lift_initial_value")
+def lift_initial_value(value: object) -> Any:
+    """Return the initial value of a variable made in a trace, as a tensor that has a value."""
     if not any(type(leaf) is Symbol for leaf in structure.flatten(value)):
         return value
     return structure.map_leaves(value_now, value)
 
 
 def value_now(value: object) -> Any:
-    """The value of a tensor of a trace, as it is in the call that is traced.
+    """Compute the value of a tensor of a trace, as it is in the call that is traced.
 
     ValueError where there is none: a trace that is not made for a call knows only specs.
     """

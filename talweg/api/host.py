@@ -44,7 +44,7 @@ _CLASSES = (
 
 
 def _as_operation_error(error: Exception) -> OpError:
-    """The error an operation raises for one raised by the user's function."""
+    """Return the error an operation raises for one raised by the user's function."""
     cls = next((found for kinds, found in _CLASSES if isinstance(error, kinds)), UnknownError)
     return cls(None, None, compose("TW209", f"{type(error).__name__}: {error}"))
 
@@ -99,17 +99,17 @@ def _is_composite(x: Tensor) -> bool:
 
 
 def _part_specs(result: object) -> list:
-    """The specs of the tensors that a result of this dtype or spec consists of."""
+    """Return the specs of the tensors that a result of this dtype or spec consists of."""
     return result.part_specs() if hasattr(result, "part_specs") else [_tensor_spec(result)]
 
 
 def _tensor_spec(result: object) -> TypeSpec:
-    """The spec of a result that is a tensor."""
+    """Return the spec of a result that is a tensor."""
     return result if isinstance(result, TypeSpec) else TensorSpec(None, result)
 
 
 def _put_together(spec: Any, tensors: Iterator) -> Any:
-    """The next value of these tensors: a composite where the spec is one."""
+    """Return the next value of these tensors: a composite where the spec is one."""
     if not hasattr(spec, "part_specs"):
         found = next(tensors)
         if isinstance(spec, TensorSpec) and spec.shape.rank is not None:
@@ -132,7 +132,7 @@ def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
 
 
 def _call(func: Callable[..., Any], arguments: list, wanted: list, several: bool) -> list:
-    """The results of the user's function as the tensors that these dtypes and specs ask for."""
+    """Call the user's function; its results as the tensors that these dtypes and specs ask for."""
     try:
         results = func(*arguments)
         values = _results(results, several)
@@ -150,7 +150,7 @@ def _call(func: Callable[..., Any], arguments: list, wanted: list, several: bool
 
 
 def _parts_of(x: Tensor, spec: Any) -> list:
-    """The tensors of a result; InvalidArgumentError if it is not what its spec says."""
+    """Return the tensors of a result; InvalidArgumentError if it is not what its spec says."""
     if not hasattr(spec, "part_specs"):
         return [convert_to_tensor(x, _tensor_spec(spec).dtype)]
     if not spec.is_compatible_with(x):
@@ -196,7 +196,7 @@ def numpy_function(
 
 
 def in_graph(func: Callable[..., Any], inp: Any, Tout: Any, tf_type: str) -> Any:
-    """The operation that calls `func` on arrays; an operation alone if `Tout` is empty."""
+    """Return the operation that calls `func` on arrays; an operation alone if `Tout` is empty."""
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(t) for t in (Tout if several else [Tout])]
     operands = [tensor(x) for x in (inp or [])]
@@ -255,7 +255,7 @@ def to_dlpack(tf_tensor: Any) -> Any:
 
 
 class _Capsule:
-    """What NumPy wants: an object that gives a capsule and says where it is."""
+    """Adapts a DLPack capsule for NumPy, which asks an object for its capsule and device."""
 
     def __init__(self, capsule: Any):
         self._capsule = capsule
@@ -292,7 +292,7 @@ export_value(0, "sysconfig.MONOLITHIC_BUILD")
 
 @export("sysconfig.get_build_info")
 def get_build_info() -> dict[Any, Any]:
-    """How this package was built: without CUDA, ROCm and TensorRT.
+    """Describe the build of this package: without CUDA, ROCm and TensorRT.
 
     >>> import talweg as tf
     >>> tf.sysconfig.get_build_info()["is_cuda_build"]

@@ -26,7 +26,7 @@ _PARTITION = ("partition_shape", "partition_offset")
 
 
 class Initializer:
-    """What all initializers have: a configuration, and a value for a shape and dtype."""
+    """Base of initializers: a configuration, and a value for a shape and dtype."""
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: object) -> Any:
         """The first value of a variable of this shape and dtype."""
@@ -38,14 +38,14 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict) -> Any:
-        """An initializer of the arguments that `get_config` gave."""
+        """Return an initializer of the arguments that `get_config` gave."""
         config = dict(config)
         config.pop("dtype", None)
         return cls(**config)
 
 
 def _whole_or_part(shape: ShapeLike, kwargs: dict) -> Any:
-    """The shape to make: that of a part of a variable if one is asked for."""
+    """Return the shape to make: that of a part of a variable if one is asked for."""
     for key in kwargs:
         if key not in _PARTITION:
             raise type_error("TW104", f"Unknown keyword arguments: {key}")
@@ -61,7 +61,7 @@ def _fill(make: Callable[..., Any], shape: ShapeLike, dtype: DTypeLike, kwargs: 
 
 @export("zeros_initializer")
 class Zeros(Initializer):
-    """Zeros; ValueError for strings.
+    """Initializes with zeros; ValueError for strings.
 
     >>> import talweg as tf
     >>> tf.zeros_initializer()([2]).numpy()
@@ -75,7 +75,7 @@ class Zeros(Initializer):
 
 @export("ones_initializer")
 class Ones(Initializer):
-    """Ones; ValueError for strings.
+    """Initializes with ones; ValueError for strings.
 
     >>> import talweg as tf
     >>> tf.ones_initializer()([2], tf.int32).numpy()
@@ -89,7 +89,7 @@ class Ones(Initializer):
 
 @export("constant_initializer")
 class Constant(Initializer):
-    """`value`, a number or what has as many elements as the shape; TypeError for anything else.
+    """Initializes with `value`: a number, or an array of the shape's size; else TypeError.
 
     >>> import talweg as tf
     >>> tf.constant_initializer(3.0)([2]).numpy()
@@ -111,7 +111,7 @@ class Constant(Initializer):
         return constant(self.value, None if dtype is None else as_dtype(dtype), shape)
 
     def get_config(self) -> dict:
-        """The value."""
+        """Return the value."""
         return {"value": self.value}
 
 
@@ -141,7 +141,7 @@ class RandomUniform(Initializer):
         return stateful.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
     def get_config(self) -> dict:
-        """Bounds and seed."""
+        """Return bounds and seed."""
         return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
 
 
@@ -167,5 +167,5 @@ class RandomNormal(Initializer):
         return stateful.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
     def get_config(self) -> dict:
-        """Mean, deviation and seed."""
+        """Return mean, deviation and seed."""
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}

@@ -43,7 +43,7 @@ class _Texts(enum.Enum):
 
 @export("lite.Optimize")
 class Optimize(_Texts):
-    """What a conversion should favour.
+    """Names the goals of a conversion.
 
     >>> import talweg as tf
     >>> tf.lite.Optimize.DEFAULT.value
@@ -58,7 +58,7 @@ class Optimize(_Texts):
 
 @export("lite.OpsSet")
 class OpsSet(_Texts):
-    """Which operations a converted model may consist of.
+    """Names the sets of operations that a converted model may consist of.
 
     >>> import talweg as tf
     >>> str(tf.lite.OpsSet.SELECT_TF_OPS)
@@ -89,7 +89,7 @@ class RepresentativeDataset:
 
 @export("lite.TargetSpec")
 class TargetSpec:
-    """What a converted model may consist of.
+    """Describes the target of a conversion: its operations and types.
 
     >>> import talweg as tf
     >>> tf.lite.TargetSpec().supported_ops
@@ -111,7 +111,7 @@ class TargetSpec:
 
 @export("lite.TFLiteConverter")
 class TFLiteConverter:
-    """Holds what is to be converted, and how; `convert` raises UnimplementedError, and says why.
+    """Holds a model and options; `convert` raises UnimplementedError, and says why.
 
     >>> import talweg as tf
     >>> converter = tf.lite.TFLiteConverter.from_saved_model("folder")
@@ -141,30 +141,30 @@ class TFLiteConverter:
         signature_keys: Any = None,
         tags: Sequence[str] | None = None,
     ) -> TFLiteConverter:
-        """A converter for a saved model."""
+        """Return a converter for a saved model."""
         found = cls([], None)
         found.saved_model_dir = saved_model_dir
         return found
 
     @classmethod
     def from_keras_model(cls, model: Any) -> TFLiteConverter:
-        """A converter for a Keras model."""
+        """Return a converter for a Keras model."""
         return cls([], model)
 
     @classmethod
     def from_concrete_functions(cls, funcs: Any, trackable_obj: Any = None) -> TFLiteConverter:
-        """A converter for functions."""
+        """Return a converter for functions."""
         return cls(funcs, trackable_obj)
 
     def convert(self) -> bytes:
-        """UnimplementedError: TensorFlow converts saved models that talweg wrote."""
+        """Raise UnimplementedError: TensorFlow converts saved models that talweg wrote."""
         where = "that folder" if self.saved_model_dir is None else repr(self.saved_model_dir)
         _refuse("tf.lite.TFLiteConverter.convert makes a .tflite file", where)
 
 
 @export("lite.Interpreter")
 class Interpreter:
-    """UnimplementedError: .tflite files are run by TensorFlow, or by the package ai-edge-litert.
+    """Raises UnimplementedError: TensorFlow or the package ai-edge-litert runs .tflite files.
 
     >>> import talweg as tf
     >>> try:

@@ -1,4 +1,4 @@
-"""What tf.vectorized_map does beside batching: composite results, gradients of graphs inside it."""
+"""tf.vectorized_map beside batching: composite results, gradients of graphs inside it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _sparse(parts: list, size: int) -> Any:
 
 
 def _make_ragged(leaf: RaggedTensor, parts: list, size: int) -> Any:
-    """The ragged tensor of the flat values [n, k, ...] and the row splits of n slices."""
+    """Return the ragged tensor of the flat values [n, k, ...] and the row splits of n slices."""
     flat, *splits = parts
     lengths = []
     for own in splits:
@@ -69,7 +69,7 @@ def _make_ragged(leaf: RaggedTensor, parts: list, size: int) -> Any:
 
 
 def interpreter_of(ys: list) -> Any:
-    """The innermost batching that some of `ys` belong to; None if there is none."""
+    """Return the innermost batching that some of `ys` belong to; None if there is none."""
     own = [y.interpreter for y in ys if type(y) is BatchTensor]
     return max(own, key=lambda interpreter: interpreter.level) if own else None
 
@@ -77,7 +77,7 @@ def interpreter_of(ys: list) -> Any:
 def batch_gradients(
     pull: Callable[[list, list, list], list], ys: list, xs: list, given: Any, batching: Any
 ) -> list:
-    """The gradients of each slice of `ys` by `xs`, of which some are slices, too.
+    """Compute the gradients of each slice of `ys` by `xs`, of which some are slices, too.
 
     `pull(ys, xs, seeds)` is `tf.gradients` of what the slices are slices of: slice i starts from a
     cotangent that is zero but for slice i, and of the gradient by a tensor of slices takes its own.
@@ -113,7 +113,7 @@ def _seed(y: Tensor, weight: Any, batching: Any) -> Any:
 
 
 def _own_slice(g: Tensor, batching: Any) -> Any:
-    """Slice i of the gradient that slice i has."""
+    """Return slice i of the gradient that slice i has."""
     g = densify(g)
     size = batching.size
     if not batching.owns(g):

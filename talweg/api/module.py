@@ -1,4 +1,4 @@
-"""tf.Module: a thing with variables and submodules, found through its attributes."""
+"""tf.Module: an object with variables and submodules, found through its attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IDENTIFIER = re.compile(r"^[A-Za-z_]\w*$")
 
 
 def snake_case(name: str) -> str:
-    """``MyLayer2D`` as ``my_layer2d``."""
+    """Convert ``MyLayer2D`` to ``my_layer2d``."""
     found = re.sub(r"((?<=[a-z0-9])[A-Z]|(?<!^)[A-Z](?=[a-z]))", r"_\1", name)
     return found.lower().lstrip("_")
 
@@ -102,7 +102,7 @@ class Module(AutoTrackable):
         with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:
-        """The attributes' leaves for which `predicate` holds, by sorted attribute name."""
+        """Return the attributes' leaves for which `predicate` holds, by sorted attribute name."""
         return _walk(
             self, recursive, predicate or (lambda x: True), with_path, attribute_traversal_key
         )
@@ -121,11 +121,11 @@ class Module(AutoTrackable):
         """
 
         @functools.wraps(method)
-        def scoped(self: Module, *args: object, **kwargs: object) -> Any:
+        def call_in_scope(self: Module, *args: object, **kwargs: object) -> Any:
             with self.name_scope:
                 return adopt_function(method)(self, *args, **kwargs)
 
-        return scoped
+        return call_in_scope
 
 
 def _is_variable(value: object) -> bool:
@@ -158,7 +158,7 @@ def _walk(
 
 
 def _leaves(value: object, place: tuple = ()) -> list:
-    """The leaves of a nest, with their places; a module or variable is a leaf."""
+    """Return the leaves of a nest, with their places; a module or variable is a leaf."""
     if isinstance(value, (Module, Variable)) or not structure.is_nested(value):
         return [(place, value)]
     if isinstance(value, dict):

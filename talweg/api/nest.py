@@ -48,12 +48,12 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
 
 def _has_parts(leaf: object) -> bool:
-    """Whether a leaf is the spec of what consists of tensors."""
+    """Whether a leaf is the spec of a composite of tensors."""
     return isinstance(leaf, TypeSpec) and hasattr(leaf, "part_specs")
 
 
 def _compose(structure: object, leaves: list) -> list:
-    """The leaves, those that belong to a spec of `structure` made into what it describes."""
+    """Compose the leaves that belong to a composite's spec in `structure` to its value."""
     places = nests.flatten(structure, True)
     counts = [len(place.part_specs()) if _has_parts(place) else 1 for place in places]
     if not any(map(_has_parts, places)) or sum(counts) != len(leaves):
@@ -155,7 +155,7 @@ def _assert_same(first: object, second: object, check_types: bool, composites: b
 
 
 def _parts_of(leaf: Any) -> Any:
-    """The tensors, or their specs, that a leaf consists of, by the kind of its spec."""
+    """Return the tensors, or their specs, that a leaf consists of, by the kind of its spec."""
     if _has_parts(leaf):
         return {type(leaf).__name__: list(leaf.part_specs())}
     if nests.is_nested(leaf, composites=True):

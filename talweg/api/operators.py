@@ -46,7 +46,7 @@ def ne(self: Any, other: TensorLike) -> Any:
 
 @export("__operators__.getitem")
 def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
-    """``tensor[slice_spec]``; of a variable `var`, a slice that can be assigned.
+    """Index a tensor, ``tensor[slice_spec]``; of a variable `var`, a slice that can be assigned.
 
     >>> import talweg as tf
     >>> int(tf.__operators__.getitem(tf.constant([1, 2]), 1))

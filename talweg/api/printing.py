@@ -31,7 +31,7 @@ _DIGITS = {2: ("%.6g", "%.9g"), 4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
 
 
 def _float(value: Any) -> str:
-    """The fewer digits if they give the number back, else the more."""
+    """Return the fewer digits if they give the number back, else the more."""
     short, long = _DIGITS[value.dtype.itemsize]
     number = float(value)
     text = short % number
@@ -46,7 +46,7 @@ _ESCAPES |= {code: f"\\{code:03o}" for code in (*range(32), 127) if code not in 
 
 
 def element(value: Tensor, quoted: bool = False, errors: str = "backslashreplace") -> str:
-    """One element of a tensor; quoted strings are escaped as in C.
+    """Format one element of a tensor; quoted strings are escaped as in C.
 
     errors: what becomes of bytes that are not UTF-8, as for `bytes.decode`.
     """
@@ -65,7 +65,7 @@ def element(value: Tensor, quoted: bool = False, errors: str = "backslashreplace
 
 
 def array_text(array: Any, summarize: int, quoted: bool = False, errors: str = "") -> str:
-    """An array in brackets, with `summarize` elements at either end of each axis.
+    """Return an array in brackets, with `summarize` elements at either end of each axis.
 
     quoted: whether a scalar string is, too.
     """
@@ -75,10 +75,10 @@ def array_text(array: Any, summarize: int, quoted: bool = False, errors: str = "
         is_text = isinstance(array[()], bytes)
         hidden = summarize == 0 and (quoted or not is_text)
         return "..." if hidden else element(array[()], quoted, errors)
-    return _nested(array, summarize, 1, errors)
+    return _format_nested(array, summarize, 1, errors)
 
 
-def _nested(array: np.ndarray, summarize: int, depth: int, errors: str) -> str:
+def _format_nested(array: np.ndarray, summarize: int, depth: int, errors: str) -> str:
     size = len(array)
     places = list(range(size))
     if summarize >= 0 and size > 2 * summarize:
@@ -88,7 +88,8 @@ def _nested(array: np.ndarray, summarize: int, depth: int, errors: str) -> str:
         between = " "
     else:
         parts = [
-            "..." if i < 0 else _nested(array[i], summarize, depth + 1, errors) for i in places
+            "..." if i < 0 else _format_nested(array[i], summarize, depth + 1, errors)
+            for i in places
         ]
         between = "\n" * (array.ndim - 1) + " " * depth
     first = between if summarize == 0 and size else ""  # nothing stands before the dots
@@ -106,7 +107,7 @@ class _Place:
 
 
 def _text(value: TensorLike, summarize: int, quoted: bool = False) -> str | None:
-    """A tensor as text; None for other values."""
+    """Return a tensor as text; None for other values."""
     if isinstance(value, (Tensor, Variable)):
         return array_text(np.asarray(value.numpy()), summarize, quoted)
     if isinstance(value, SparseTensor):
@@ -122,18 +123,18 @@ def _text(value: TensorLike, summarize: int, quoted: bool = False) -> str | None
 def rows_text(
     values: np.ndarray, *splits: np.ndarray, summarize: int, errors: str = "backslashreplace"
 ) -> str:
-    """The values and splits of a ragged tensor, the outermost first, as nested lists."""
+    """Format the values and splits of a ragged tensor, the outermost first, as nested lists."""
     write = format_of(of_numpy(values.dtype), -1, False, False, -1, "")
 
-    def shown(value: Tensor) -> str:
+    def format_value(value: Tensor) -> str:
         if isinstance(value, np.ndarray):
-            return _format_list([shown(part) for part in value], summarize)
+            return _format_list([format_value(part) for part in value], summarize)
         if isinstance(value, bytes):
             text = value.decode("utf-8", errors)
             return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
         return write(value).decode()
 
-    rows = [shown(part) for part in values]
+    rows = [format_value(part) for part in values]
     for ends in reversed(splits):
         rows = [_format_list(rows[start:end], summarize) for start, end in zip(ends, ends[1:])]
     return _format_list(rows, summarize)
@@ -146,7 +147,7 @@ def _format_list(parts: list[str], summarize: int) -> str:
 
 
 def describe(value: Any, summarize: int) -> str:
-    """One argument of `tf.print` as text."""
+    """Format one argument of `tf.print`."""
     if isinstance(value, str):
         return value
     if not structure.is_nested(value):

@@ -1,4 +1,4 @@
-"""tf.profiler.experimental: which compiled functions took how long, from `start` to `stop`."""
+"""tf.profiler.experimental: the times of compiled functions, from `start` to `stop`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOLDER: list[Path] = []  # where the report of the profile that is running goes
 
 @export("profiler.experimental.ProfilerOptions")
 class ProfilerOptions(NamedTuple):
-    """What a profile looks at; accepted, talweg times compiled functions.
+    """Options of a profile; accepted, talweg times compiled functions.
 
     >>> import talweg as tf
     >>> tf.profiler.experimental.ProfilerOptions(python_tracer_level=1).host_tracer_level
@@ -51,7 +51,7 @@ def start(logdir: Any, options: Any = None) -> None:
 
 @export("profiler.experimental.stop")
 def stop(save: bool = True) -> None:
-    """End it, and write what was found to plugins/profile in the log directory.
+    """End the profile, and write it to plugins/profile in the log directory.
 
     talweg.txt is a table to read; the other file is for TensorBoard's profile page.
 
@@ -87,7 +87,7 @@ class Trace(contextlib.AbstractContextManager):
         self.name, self.metadata = name, kwargs
 
     def set_metadata(self, **kwargs: object) -> None:
-        """More facts about the block."""
+        """Add facts about the block."""
         self.metadata.update(kwargs)
 
     def __exit__(self, *error: object) -> None:

@@ -97,7 +97,7 @@ class RegisteredRule:
         return hash((self.name, self.node))
 
     def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
-        """The registered function's cotangents of the inputs."""
+        """Return the registered function's cotangents of the inputs."""
         function = _registered[self.name]
         if function is None:
             return [None] * len(operands)
@@ -113,7 +113,7 @@ class RegisteredRule:
         return [g if g is None or isinstance(g, IndexedSlices) else tensor(g) for g in found]
 
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
-        """Tangents of the results: the derivative of the pullback by its cotangent."""
+        """Compute the tangents of the results: the derivative of the pullback by its cotangent."""
         seeds = [zeros_of(z) for z in results]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(seeds)
@@ -127,7 +127,7 @@ class RegisteredRule:
 
 @implement_hook("with_registered_gradient")
 def with_registered_gradient(graph: Graph, results: tuple[Any, ...], overrides: dict) -> Any:
-    """The results of an operation just made, under the derivative its type has for now."""
+    """Give the results of an operation just made the derivative its type has for now."""
     single = type(results) is Symbol
     first = results if single else results[0]
     node = (

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @implement_hook("graph_report")
 def graph_report(graph: Graph, session: object = None, loss: Tensor | None = None) -> Report:
-    """For `tf.Graph.report`."""
+    """Make the report of `tf.Graph.report`."""
     return report_on_graph(graph, session, loss)
 
 
 @implement_hook("function_report")
 def function_report(function: Function) -> Report:
-    """For `tf.function(...).report`."""
+    """Make the report of `tf.function(...).report`."""
     return report_on_function(function)

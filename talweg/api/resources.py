@@ -1,4 +1,4 @@
-"""Things outside graphs that functions use: lookup tables, files that travel with a saved model."""
+"""Resources outside of graphs that functions use: lookup tables, assets of a saved model."""
 
 from __future__ import annotations
 

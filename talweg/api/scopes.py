@@ -144,7 +144,7 @@ def init_scope() -> Iterator[None]:
 
 @export("no_op")
 def no_op(name: str | None = None) -> Any:
-    """Nothing; in a graph an operation that does nothing.
+    """Do nothing; in a graph it makes an operation that does nothing.
 
     >>> import talweg as tf
     >>> tf.no_op()
@@ -154,7 +154,7 @@ def no_op(name: str | None = None) -> Any:
 
 @export("group")
 def group(*inputs: object, **kwargs: object) -> Any:
-    """Nothing: all `inputs` have run already; in a graph an operation that runs them.
+    """Group `inputs`: in a graph, into an operation that runs them; eager ones have run already.
 
     inputs: operations, tensors, variables and nests of these.  ValueError for keywords other than
     name, TypeError for other inputs.
@@ -173,7 +173,7 @@ def group(*inputs: object, **kwargs: object) -> Any:
 
 
 def _nodes_to_await(graph: Any, items: list) -> list:
-    """The nodes to wait for, each once."""
+    """Return the nodes to wait for, each once."""
     for item in items:
         if item is None:
             raise type_error("TW104", "Expected Operation, Tensor, or Variable, got None")
@@ -257,7 +257,7 @@ def register_tensor_conversion_function(
 
 @export("AggregationMethod")
 class AggregationMethod:
-    """How gradients were summed in TensorFlow 1; accepted, there is one way here.
+    """Names TensorFlow 1's ways of summing gradients; accepted, there is one way here.
 
     >>> import talweg as tf
     >>> tf.AggregationMethod.ADD_N

@@ -1,4 +1,4 @@
-"""tf.sets: the last axis holds sets; they are joined, met and subtracted row by row."""
+"""tf.sets: unions, intersections and differences of the sets that the last axis holds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS = (int8, int16, int32, int64, uint8, uint16, string)  # what sets are of
 
 
 def _sparse(x: TensorLike) -> SparseTensor:
-    """A SparseTensor; of a dense one every element is kept, zeros too."""
+    """Return a SparseTensor; of a dense one every element is kept, zeros too."""
     if isinstance(x, SparseTensor):
         return x
     x = tensor(x)
@@ -65,7 +65,7 @@ def _combine(a: TensorLike, b: TensorLike, operation: Callable[[set, set], set])
 
 @export("sets.intersection")
 def intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
-    """What is in a row of both, in order.
+    """Intersect the sets in the rows of two tensors, in order.
 
     a, b: tensors or SparseTensors of one rank above 1, of integers or strings, that differ at most
     in the size of the last axis; InvalidArgumentError, TypeError for others.
@@ -79,7 +79,7 @@ def intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) ->
 
 @export("sets.union")
 def union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
-    """What is in a row of either, in order.
+    """Unite the sets in the rows of two tensors, in order.
 
     >>> import talweg as tf
     >>> tf.sets.union([[1, 2]], [[3, 1]]).values.numpy()
@@ -92,7 +92,7 @@ def union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> Sparse
 def difference(
     a: TensorLike, b: TensorLike, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """What is in a row of `a` and not in that of `b`, in order; the reverse without `aminusb`.
+    """Subtract the sets in the rows of `b` from those of `a`; the reverse without `aminusb`.
 
     >>> import talweg as tf
     >>> tf.sets.difference([[1, 2]], [[3, 1]]).values.numpy()
@@ -103,7 +103,7 @@ def difference(
 
 @export("sets.size")
 def size(a: Any, validate_indices: bool = True) -> Tensor:
-    """How many different elements each row of a SparseTensor [..., n] has, int32 [...].
+    """Count the different elements of each row of a SparseTensor [..., n], int32 [...].
 
     validate_indices: whether the order of indices is checked, InvalidArgumentError if it is wrong.
     TypeError for what is not sparse.

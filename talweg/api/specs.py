@@ -20,7 +20,7 @@ export("NoneTensorSpec")(NoneTensorSpec)
 
 @export("type_spec_from_value")
 def type_spec_from_value(value: Any) -> TypeSpec:
-    """The spec of a tensor, a variable, a sparse or ragged tensor, or what converts to a tensor.
+    """Return the spec of a tensor, a variable, a composite, or a value that converts to a tensor.
 
     TypeError for other values.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def _read() -> tuple[dict[str, str], frozenset[str]]:
-    """The table and the namespaces."""
+    """Return the table and the namespaces."""
     with open(f"{__file__.rpartition('.')[0]}.txt", "rb") as file:
         *modules, namespaces = file.read().decode().rstrip("\n").split("\n\n")
     table: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""`talweg.as_tensorflow()`: from then on `import tensorflow` gives talweg in this process.
+"""`talweg.as_tensorflow()` makes `import tensorflow` give talweg in this process.
 
 A finder in front of `sys.meta_path` answers for the name `tensorflow` and everything below it.  The
 modules are talweg's own objects, not copies: `sys.modules["tensorflow.nn"] is talweg.nn`.  Nothing
@@ -37,13 +37,13 @@ class TensorFlowFinder:
         self.alias, self.root = alias, root
 
     def name(self, fullname: str) -> str:
-        """What a module under the alias is called relative to `tf`."""
+        """Return the name of a module under the alias relative to `tf`."""
         return (self.root + fullname[len(self.alias) :]).removeprefix(".")
 
     def find_spec(
         self, fullname: str, path: object = None, target: object = None
     ) -> ModuleSpec | None:
-        """How a module is loaded; ModuleNotFoundError for one that talweg has not.
+        """Find the spec of a module; ModuleNotFoundError for one that talweg has not.
 
         Not None for those: the next finder would look into talweg's own folder for it.
         """
@@ -67,7 +67,7 @@ class TensorFlowFinder:
         return ModuleSpec(fullname, loader, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """None: the module is there, and takes the place of an empty one in `exec_module`."""
+        """Return None: `exec_module` puts the existing module in place of the empty one."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Put talweg's module in place of the empty one that was made."""
@@ -88,7 +88,7 @@ def exists(name: str) -> bool:
 
 
 def resolve(name: str) -> Any:
-    """The module of `name`, relative to `tf`."""
+    """Return the module of `name`, relative to `tf`."""
     name = without_v2(name)
     if name == "":
         return sys.modules["talweg"]
@@ -101,7 +101,7 @@ def resolve(name: str) -> Any:
 
 
 def without_v2(name: str) -> str:
-    """A name as it is without `compat.v2`, which is all of `tf` once more."""
+    """Return a name as it is without `compat.v2`, which is all of `tf` once more."""
     return "" if name == "compat.v2" else name.removeprefix("compat.v2.")
 
 
@@ -153,7 +153,7 @@ def wants_keras_two() -> bool:
 
 
 def keras_two_module(name: str, first: bool) -> Any:
-    """A module of Keras 2; `first`: as `tf.compat.v1.keras` has it."""
+    """Find a module of Keras 2; `first`: as `tf.compat.v1.keras` has it."""
     root = KERAS_TWO_FIRST if first else KERAS_TWO
     try:
         return importlib.import_module(f"{root}.{name}" if name else root)
@@ -171,7 +171,8 @@ def keras_two_module(name: str, first: bool) -> Any:
 
 
 def keras_module(name: str = "", first: bool = False) -> Any:
-    """A module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras` itself.
+    """Find a module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras`
+    itself.
 
     first: as `tf.compat.v1.keras` has it, which makes a difference for Keras 2.
     """

@@ -107,7 +107,7 @@ def constant(
 
 
 def _filling(array: np.ndarray, shape: TensorShape) -> Any:
-    """The array in another shape, which a single element fills."""
+    """Reshape an array, which a single element fills."""
     dims = shape.as_tuple()
     array = np.asarray(array)
     if array.shape == dims:
@@ -171,7 +171,7 @@ def saturate_cast(value: object, dtype: DTypeLike, name: str | None = None) -> T
 
 
 def _finite(limit: np.generic, dtype: dtypes.DType) -> Any:
-    """A limit, or that of the dtype itself if it is beyond."""
+    """Return a limit, or that of the dtype itself if it is beyond."""
     own = dtype.numpy_dtype.type
     if not dtype.is_floating:
         return limit
@@ -179,7 +179,7 @@ def _finite(limit: np.generic, dtype: dtypes.DType) -> Any:
 
 
 def _limit_in(limit: int | np.generic, kind: np.dtype) -> Any:
-    """The value of NumPy dtype `kind` nearest to a limit, from within."""
+    """Return the value of NumPy dtype `kind` nearest to a limit, from within."""
     if kind.kind in "iu":
         info = np.iinfo(kind)
         return kind.type(min(max(int(limit), info.min), info.max))

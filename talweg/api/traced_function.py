@@ -1,4 +1,4 @@
-"""What type checkers see of a `tf.function`: the signature of the Python function, kept."""
+"""The static type of a `tf.function`, for type checkers: the Python function's signature."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class TracedFunction(Protocol[P, R_co]):
         ...
 
     def experimental_get_tracing_count(self) -> int:
-        """How often it has been traced."""
+        """Return the number of traces."""
         ...
 
     def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., Any]:
-        """What the compiler makes of it."""
+        """Return the text of the compiled program."""
         ...
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
@@ -55,9 +55,9 @@ class TracedFunction(Protocol[P, R_co]):
         ...
 
     def retracing_reasons(self) -> list[str]:
-        """Why it was traced again."""
+        """List the reasons of its retraces."""
         ...
 
     def report(self) -> Any:
-        """What the doctor says of it."""
+        """Return the doctor's findings on the function."""
         ...

@@ -1,4 +1,4 @@
-"""tf.types.experimental: what may be annotated, asked for with `isinstance`, or derived from."""
+"""tf.types.experimental: classes for annotations and `isinstance`, and base classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ export("types.experimental.FunctionType")(FunctionType)
 
 @export("types.experimental.Callable")
 class Callable(metaclass=abc.ABCMeta):
-    """What `tf.function` makes, and its traces: it has a `function_type` and can be called.
+    """Base of functions made by `tf.function` and their traces: a `function_type`, and calls.
 
     >>> import talweg as tf
     >>> isinstance(tf.function(lambda x: x), tf.types.experimental.Callable)
@@ -35,7 +35,7 @@ class Callable(metaclass=abc.ABCMeta):
     @property
     @abc.abstractmethod
     def function_type(self) -> Any:
-        """What it takes and gives."""
+        """The types of the parameters and results."""
 
     @abc.abstractmethod
     def __call__(self, *args: object, **kwargs: object) -> Any: ...

@@ -1,4 +1,4 @@
-"""What a notebook shows of tensors, variables, datasets, functions and modules: HTML.
+"""HTML views for notebooks: of tensors, variables, datasets, functions and modules.
 
 A view has a line of facts and the values as text; a tensor that looks like images has small
 pictures, one of numbers a histogram that is drawn when its line is opened.  Nothing is computed
@@ -38,7 +38,7 @@ _SPEC = re.compile(r"TensorSpec\(shape=\(?([^()]*?),?\)?, dtype=tf\.(\w+), name=
 
 @implement_hook("html_view")
 def html_view(value: Any) -> str:
-    """The HTML of a tensor, a variable, a dataset, a traced function or a module."""
+    """Return the HTML of a tensor, a variable, a dataset, a traced function or a module."""
     for fits, view in (
         (lambda v: hasattr(v, "element_spec") and hasattr(v, "stage"), of_dataset),
         (lambda v: hasattr(v, "all_traces"), of_function),
@@ -55,7 +55,7 @@ def html_view(value: Any) -> str:
 
 
 def of_tensor(tensor: TensorLike) -> str:
-    """A tensor: shape, dtype, and its value if it has one."""
+    """Draw a tensor: shape, dtype, and its value if it has one."""
     if hasattr(tensor, "node"):
         text = f"<b>tf.Tensor</b> of a graph: shape {tensor.shape}, {tensor.dtype.name}"
         return f'{text} <span style="{GREY}">(a value comes when the graph runs)</span>'
@@ -63,7 +63,7 @@ def of_tensor(tensor: TensorLike) -> str:
 
 
 def of_variable(variable: Variable) -> str:
-    """A variable: name, and its value if it has one."""
+    """Draw a variable: name, and its value if it has one."""
     name = html.escape(str(variable.name).split(":")[0])
     frozen = "" if variable.trainable else ", not trainable"
     title = f"tf.Variable {name}{frozen}"
@@ -74,7 +74,7 @@ def of_variable(variable: Variable) -> str:
 
 
 def of_array(title: str, array: np.generic | np.ndarray) -> str:
-    """An array under a title: facts, pictures or text, a histogram."""
+    """Draw an array under a title: facts, pictures or text, a histogram."""
     dtype: DType = of_numpy(array.dtype)
     head = f"<b>{title}</b> shape {tuple(np.shape(array))}, {dtype.name}"
     if dtype.name in ("resource", "variant"):
@@ -96,7 +96,7 @@ def of_array(title: str, array: np.generic | np.ndarray) -> str:
 
 
 def fold_content(title: str, content: str) -> str:
-    """Content that is shown when its title is opened."""
+    """Fold content that is shown when its title is opened."""
     return f'<details><summary style="{GREY}">{title}</summary>{content}</details>'
 
 
@@ -119,7 +119,7 @@ def facts_of(array: np.ndarray) -> str:
 
 
 def pictures_of(array: np.ndarray) -> list[str]:
-    """Small pictures, if an array looks like one image or a batch of them."""
+    """Draw small pictures, if an array looks like one image or a batch of them."""
     if not looks_like_images(array):
         return []
     images = array if array.ndim == 4 else array[None]
@@ -141,7 +141,7 @@ def looks_like_images(array: np.ndarray) -> bool:
 
 
 def picture(image: np.ndarray) -> str:
-    """An image as HTML, every so many pixels of a large one."""
+    """Return an image as HTML, every so many pixels of a large one."""
     step = -(-max(image.shape[:2]) // SIDE)
     small = image[::step, ::step]
     if small.dtype != np.uint8:
@@ -156,7 +156,7 @@ def picture(image: np.ndarray) -> str:
 
 
 def histogram(array: np.ndarray) -> str:
-    """The distribution of numbers as SVG."""
+    """Draw the distribution of numbers as SVG."""
     wide = array.astype(np.float64).reshape(-1)
     good = wide[np.isfinite(wide)]
     if not good.size:
@@ -195,7 +195,7 @@ def of_dataset(dataset: Any) -> str:
 
 
 def kind_of(spec: TensorSpec) -> str:
-    """The dtype of a leaf, or what else it is."""
+    """Return the dtype of a leaf, or the name of its spec's class."""
     dtype = getattr(spec, "dtype", None)
     return type(spec).__name__ if dtype is None else dtype.name
 
@@ -230,7 +230,7 @@ def of_function(function: Any) -> str:
 
 
 def short_signature(trace: Any) -> str:
-    """What a trace takes and gives on one line, tensors as `float32[2, None]`."""
+    """Format the signature of a trace on one line, tensors as `float32[2, None]`."""
     return _SPEC.sub(r"\2[\1]", trace.pretty_printed_signature(False))
 
 
@@ -243,7 +243,7 @@ def of_trace(trace: Any) -> str:
 
 
 def of_ragged(tensor: Any) -> str:
-    """A ragged tensor: its shape, how long rows are, and the first of them."""
+    """Draw a ragged tensor: its shape, how long rows are, and the first of them."""
     values = tensor.flat_values
     head = f"<b>tf.RaggedTensor</b> shape {tensor.shape}, {tensor.dtype.name}"
     if hasattr(values, "node"):
@@ -272,7 +272,7 @@ def of_sparse(tensor: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """At most a hundred characters."""
+    """Cut a text to at most a hundred characters."""
     return text if len(text) <= 100 else text[:96] + " ..."
 
 
@@ -291,12 +291,12 @@ def of_module(module: Any) -> str:
 
 
 def name_of(dtype: DType | str) -> str:
-    """A dtype's name; Keras has texts."""
+    """Return a dtype's name; Keras has texts."""
     return getattr(dtype, "name", None) or str(dtype)
 
 
 def table(heads: tuple[str, ...], rows: list[tuple[str, ...]], most: int = ROWS) -> str:
-    """A table; the middle of one of more than `most` rows is left out."""
+    """Return a table; the middle of one of more than `most` rows is left out."""
     if len(rows) > most:
         left_out = (f"... {len(rows) - most} more ...", *[""] * (len(heads) - 1))
         rows = [*rows[: most // 2], left_out, *rows[-most // 2 :]]

@@ -13,7 +13,7 @@ from talweg.core.value import Tensor
 
 @export("xla.experimental.compile")
 def compile_(computation: Callable[..., Any], inputs: Sequence[Any] | None = None) -> Any:
-    """What a function gives for `inputs`, traced and compiled as one.
+    """Call a function with `inputs`, traced and compiled as one.
 
     A list of tensors for a tensor or a flat list of them, an operation for None, and any other
     structure as it is.  As `tf.function(computation, jit_compile=True)`, which keeps what it made.

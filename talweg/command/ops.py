@@ -23,7 +23,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from talweg.api.export import V1, look_up, shared_with_v1
+from talweg.api.export import V1, find_shared_name, look_up
 from talweg.api.names.known import KERAS, absent, alike, describe, resolve
 from talweg.api.names.never import never
 from talweg.api.table import TABLE
@@ -80,7 +80,7 @@ def main(options: argparse.Namespace) -> int:
 def is_name(word: str) -> bool:
     """Whether a word is exactly the name of something there."""
     name = word.removeprefix("tf.")
-    return resolve(name).there and (name in TABLE or shared_with_v1(name) in TABLE)
+    return resolve(name).there and (name in TABLE or find_shared_name(name) in TABLE)
 
 
 def tensorflows(word: str) -> str | None:
@@ -164,7 +164,7 @@ def summary(name: str) -> str:
 def one(name: str, as_json: bool) -> int:
     """Print all that is known of one name."""
     value = look_up(name)
-    origin = TABLE.get(name) or TABLE.get(shared_with_v1(name) or "", "")
+    origin = TABLE.get(name) or TABLE.get(find_shared_name(name) or "", "")
     signature = signature_text(f"tf.{name}", value)
     others = [
         other

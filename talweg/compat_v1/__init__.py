@@ -1,1 +1,1 @@
-"""tf.compat.v1: graphs, sessions, and what TensorFlow 1 had beside them."""
+"""tf.compat.v1: graphs, sessions, and the rest of TensorFlow 1."""

@@ -50,7 +50,7 @@ def adapt(
 def translate_arguments(
     function: str, given: dict, new_names: dict, required: Collection[str] = ()
 ) -> dict:
-    """Arguments under the names of v2; those that are None are left out, unless `required`."""
+    """Rename arguments to those of v2; those that are None are left out, unless `required`."""
     translated: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for name, value in given.items():

@@ -1,6 +1,7 @@
 """Operation.get_attr: the attributes of operations under TensorFlow's names.
 
-Dtypes of operands and results, and what the parameters of a primitive say.
+They are the dtypes of operands and results, and what the parameters of a primitive say.  The field
+`tf_attributes` of a declaration names a way to write them, one of the functions of a node below.
 """
 
 from __future__ import annotations
@@ -14,16 +15,29 @@ from talweg.core.errors import value_error
 from talweg.core.shapes import static
 from talweg.graph.names import type_of
 from talweg.graph.node import Node
-from talweg.prims import arithmetic, indexing, state
 
-Rule = Callable[[Node, dict], dict]
+Way = Callable[[Node, dict], dict]
+
+WAYS: dict[str, tuple[Way, bool]] = {}  # and whether T is the dtype of the first operand
 
 
-def _reduction(node: Node, params: dict) -> dict:
+def _way(name: str, *, has_t: bool = True) -> Callable[[Way], Way]:
+    """Register a way under the name by which declarations ask for it."""
+
+    def register(way: Way) -> Way:
+        WAYS[name] = way, has_t
+        return way
+
+    return register
+
+
+@_way("reduction")
+def _write_reduction(node: Node, params: dict) -> dict:
     return {"keep_dims": params["keepdims"], "Tidx": int32}
 
 
-def _windows(node: Node, params: dict) -> dict:
+@_way("windows")
+def _write_windows(node: Node, params: dict) -> dict:
     given = {
         "strides": [1, *params["strides"], 1],
         "dilations": [1, *params["dilation"], 1],
@@ -36,98 +50,123 @@ def _windows(node: Node, params: dict) -> dict:
     return {**given, "padding": b"EXPLICIT", "explicit_paddings": pairs}
 
 
-def _pooling(node: Node, params: dict) -> dict:
-    return {**_windows(node, params), "ksize": [1, *params["window"], 1]}
+@_way("pooling")
+def _write_pooling(node: Node, params: dict) -> dict:
+    return {**_write_windows(node, params), "ksize": [1, *params["window"], 1]}
 
 
-def _cast(node: Node, params: dict) -> dict:
+@_way("cast", has_t=False)
+def _write_cast(node: Node, params: dict) -> dict:
     return {"SrcT": node.operands[0].aval.dtype, "DstT": params["dtype"], "Truncate": False}
 
 
-def _placeholder(node: Node, params: dict) -> dict:
+@_way("placeholder")
+def _write_placeholder(node: Node, params: dict) -> dict:
     return {"dtype": node.aval.dtype, "shape": static(node.aval.dims)}
 
 
-def _constant(node: Node, params: dict) -> dict:
+@_way("constant")
+def _write_constant(node: Node, params: dict) -> dict:
     return {"dtype": node.aval.dtype, "value": params["value"].array}
 
 
-def _matmul(node: Node, params: dict) -> dict:
+@_way("matmul")
+def _write_matmul(node: Node, params: dict) -> dict:
     return {"transpose_a": False, "transpose_b": False, "adj_x": False, "adj_y": False}
 
 
-def _variable(node: Node, params: dict) -> dict:
+@_way("read_variable", has_t=False)
+@_way("update_variable")
+def _write_variable(node: Node, params: dict) -> dict:
     variable = params["variable"]
     return {"dtype": variable.dtype, "shape": variable.shape, "shared_name": variable.name.encode()}
 
 
-def _extreme(node: Node, params: dict) -> dict:
+@_way("arg_extreme")
+def _write_arg_extreme(node: Node, params: dict) -> dict:
     return {"output_type": params["dtype"], "Tidx": int32}
 
 
-def _scan(node: Node, params: dict) -> dict:
+@_way("scan")
+def _write_scan(node: Node, params: dict) -> dict:
     return {"exclusive": params["exclusive"], "reverse": params["reverse"], "Tidx": int32}
 
 
-def _stack(node: Node, params: dict) -> dict:
+@_way("stack")
+def _write_stack(node: Node, params: dict) -> dict:
     return {"axis": params["axis"], "N": len(node.operands)}
 
 
-_RULES: dict[str, Rule] = {
-    **dict.fromkeys(
-        [f"reduce_{kind}" for kind in ("sum", "mean", "prod", "max", "min", "all", "any")],
-        _reduction,
-    ),
-    **dict.fromkeys(("max_pool", "avg_pool", "max_pool_with_argmax"), _pooling),
-    "convolution": _windows,
-    "cast": _cast,
-    "placeholder": _placeholder,
-    "placeholder_with_default": _placeholder,
-    "constant": _constant,
-    "matmul": _matmul,
-    "read_variable": _variable,
-    "update_variable": _variable,
-    "argmax": _extreme,
-    "argmin": _extreme,
-    "cumsum": _scan,
-    "cumprod": _scan,
-    "stack": _stack,
-    "concat": lambda node, params: {"N": len(node.operands), "Tidx": int32},
-    "unstack": lambda node, params: {"axis": params["axis"], "num": len(node.aval)},
-    "split": lambda node, params: {"num_split": len(node.aval)},
-    "reshape": lambda node, params: {"Tshape": int32},
-    "transpose": lambda node, params: {"Tperm": int32},
-    "one_hot": lambda node, params: {"axis": params["axis"], "TI": node.operands[0].aval.dtype},
-    "check_numerics": lambda node, params: {"message": params["message"].encode()},
-    "gather": lambda node, params: {
+@_way("concat")
+def _write_concat(node: Node, params: dict) -> dict:
+    return {"N": len(node.operands), "Tidx": int32}
+
+
+@_way("unstack")
+def _write_unstack(node: Node, params: dict) -> dict:
+    return {"axis": params["axis"], "num": len(node.aval)}
+
+
+@_way("split")
+def _write_split(node: Node, params: dict) -> dict:
+    return {"num_split": len(node.aval)}
+
+
+@_way("reshape")
+def _write_reshape(node: Node, params: dict) -> dict:
+    return {"Tshape": int32}
+
+
+@_way("transpose")
+def _write_transpose(node: Node, params: dict) -> dict:
+    return {"Tperm": int32}
+
+
+@_way("one_hot")
+def _write_one_hot(node: Node, params: dict) -> dict:
+    return {"axis": params["axis"], "TI": node.operands[0].aval.dtype}
+
+
+@_way("check_numerics")
+def _write_check_numerics(node: Node, params: dict) -> dict:
+    return {"message": params["message"].encode()}
+
+
+@_way("gather", has_t=False)
+def _write_gather(node: Node, params: dict) -> dict:
+    return {
         "batch_dims": params["batch_dims"],
         "Tparams": node.operands[0].aval.dtype,
         "Tindices": node.operands[1].aval.dtype,
         "Taxis": int32,
-    },
-    "shape_of": lambda node, params: {"out_type": params["dtype"]},
-    "top_k": lambda node, params: {"k": params["k"], "sorted": True},
-}
+    }
 
 
-# Operations of which TensorFlow calls the dtype of the first operand otherwise
-WITHOUT_T = frozenset((arithmetic.cast, indexing.gather, state.read_variable))
+@_way("shape_of")
+def _write_shape_of(node: Node, params: dict) -> dict:
+    return {"out_type": params["dtype"]}
+
+
+@_way("top_k")
+def _write_top_k(node: Node, params: dict) -> dict:
+    return {"sorted": True, "index_type": params["dtype"]}
 
 
 def attributes(node: Node) -> dict:
-    """The attributes of a node that are known, by TensorFlow's names."""
+    """Write the known attributes of a node, by TensorFlow's names."""
+    name = node.prim.tf_attributes
+    way, has_t = WAYS[name] if name else (None, True)
     found: dict[str, Any] = {}
-    if node.operands and node.prim not in WITHOUT_T:
+    if node.operands and has_t:
         found["T"] = node.operands[0].aval.dtype
-    rule = _RULES.get(node.prim.name)
-    if rule is not None:
-        found.update(rule(node, node.params))
+    if way is not None:
+        found.update(way(node, node.params))
     return found
 
 
 @implement_hook("operation_attribute")
 def operation_attribute(node: Node, name: str) -> Any:
-    """One attribute of a node; ValueError if it has none of that name."""
+    """Return one attribute of a node; ValueError if it has none of that name."""
     found = attributes(node)
     if name not in found:
         raise value_error(

@@ -298,7 +298,7 @@ def verify_tensor_all_finite(
 
 
 class _Printer:
-    """What `tf.Print` does when it runs."""
+    """Prints the tensors of a `tf.Print` when it runs."""
 
     def __init__(self, message: Any, first_n: Any, summarize: Any):
         self.message = message or ""

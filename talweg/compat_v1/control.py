@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def _unpack_single(result: Any, strict: bool) -> Any:
-    """The only entry of a list of one, unless it is strict."""
+    """Return the only entry of a list of one, unless it is strict."""
     alone = type(result) in (list, tuple) and len(result) == 1
     return result[0] if alone and not strict else result
 
 
 def _either(new: object, old: object, names: tuple[str, str]) -> Any:
-    """An argument that has an older name; TypeError if both are given."""
+    """Return an argument that has an older name; TypeError if both are given."""
     if old is not None and new is not None:
         raise type_error("TW104", f"cond: cannot specify both {names[1]} and {names[0]}")
     return old if new is None else new
@@ -125,7 +125,7 @@ def while_loop(
 
 
 def _as_list(body: Callable[..., Any]) -> Callable[..., Any]:
-    """A body that may return one value without a list around it."""
+    """Return a body that may return one value without a list around it."""
     v2.callable_or_error(body, "while_loop", "body")
 
     def run(*variables: object) -> Any:

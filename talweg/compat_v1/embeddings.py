@@ -39,14 +39,14 @@ class _Table:
         self.dealt = len(parts) > 1 and partition_strategy == "mod"
 
     def row_of(self, number: int | None) -> int | None:
-        """The row of one id."""
+        """Return the row of one id."""
         if number is None or number < 0 or not self.dealt:
             return number
         part, place = number % len(self.starts), number // len(self.starts)
         return self.starts[part] + place
 
     def rows_of(self, ids: Tensor) -> Tensor:
-        """The rows of ids; negative ones stay."""
+        """Return the rows of ids; negative ones stay."""
         if not self.dealt:
             return ids
         count = tensor(len(self.starts), ids.dtype)
@@ -55,7 +55,7 @@ class _Table:
 
 
 def _of_all_ids(function: Callable[[Tensor], Tensor], ids: Any) -> Any:
-    """Dense, sparse or ragged ids, other ids in their places."""
+    """Apply a function to the ids of a dense, sparse or ragged tensor."""
     if isinstance(ids, RaggedTensor):
         return ids.with_flat_values(function(ids.flat_values))
     if isinstance(ids, SparseTensor):

@@ -29,7 +29,7 @@ class _Variables:
         self.made: list = []
 
     def get(self, name: str, shape: list, initializer: Any, trainable: bool = True) -> Any:
-        """A variable of the scope in force."""
+        """Return a variable of the scope in force."""
         own = ["variables", *self.collections] if self.collections else None
         may = self.trainable and trainable
         if own is not None and may:
@@ -40,7 +40,7 @@ class _Variables:
 
 
 def _columns(feature_columns: Any, allowed: tuple, features: dict[Any, Any]) -> list:
-    """The columns in the order of their names; ValueError for what is none, or there twice."""
+    """Sort the columns by their names; ValueError for other objects, or names there twice."""
     if not isinstance(features, dict):
         raise value_error("TW104", f"features is {type(features).__name__}", "a dictionary")
     single = isinstance(feature_columns, FeatureColumn)
@@ -61,7 +61,7 @@ def _columns(feature_columns: Any, allowed: tuple, features: dict[Any, Any]) -> 
 
 
 def _rows(column: Any, cache: Any, variables: _Variables) -> Any:
-    """The numbers of a dense column; an embedding's table is a variable."""
+    """Return the numbers of a dense column; an embedding's table is a variable."""
     if not isinstance(column, EmbeddingColumn):
         return column.get_dense_tensor(cache, None)
     name, shape = "embedding_weights", column.table_shape
@@ -121,7 +121,7 @@ def linear_model(
     trainable: bool = True,
     cols_to_vars: dict | None = None,
 ) -> Any:
-    """The sum of what each column contributes, and of a bias: [batch, units].
+    """Add the contributions of the columns and a bias: [batch, units].
 
     Weights are variables `linear_model/<name>/weights`, a row for each id or number, zeros at
     first; the bias is `linear_model/bias_weights`.  sparse_combiner: how the rows of the ids of an
@@ -156,7 +156,7 @@ def linear_model(
 def _weight_column(
     column: Any, cache: object, variables: _Variables, units: int, combiner: str, zeros: object
 ) -> Any:
-    """What a column contributes."""
+    """Compute the contribution of a column to a linear model."""
     if isinstance(column, CategoricalColumn):
         ids, weights = column.get_sparse_tensors(cache)
         table = variables.get("weights", [column.num_buckets, units], zeros)

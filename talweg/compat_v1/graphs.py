@@ -1,4 +1,4 @@
-"""tf.compat.v1: the default graph, what is asked of it, and its scopes and collections."""
+"""tf.compat.v1: the default graph, its scopes and collections."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def default_graph() -> Any:
 
 
 def new_bottom() -> Graph:
-    """A fresh graph for where none is entered in this thread."""
+    """Return a fresh graph for where none is entered in this thread."""
     _bottom.graph = Graph()
     return _bottom.graph
 
@@ -113,7 +113,7 @@ def reset_default_graph() -> None:
 
 @export("compat.v1.name_scope")
 class name_scope:
-    """A context that puts a name and a slash before the names of what is made inside.
+    """Puts a name and a slash before the names of operations made inside.
 
     name: None for `default_name`; one that ends in a slash is entered again as it is, "" leaves all
     scopes.  A name in use gets a number.  Entering gives the whole prefix.  `values` is accepted.
@@ -190,14 +190,14 @@ def device(device_name_or_function: object) -> Iterator[None]:
 @export("compat.v1.colocate_with")
 @contextmanager
 def colocate_with(op: str, ignore_existing: bool = False) -> Iterator[None]:
-    """Accepted; everything is on one device."""
+    """Do nothing; everything is on one device."""
     yield
 
 
 @export("compat.v1.container")
 @contextmanager
 def container(container_name: str) -> Iterator[str]:
-    """Accepted; a session keeps the values of all its variables itself."""
+    """Do nothing; a session keeps the values of all its variables itself."""
     yield container_name
 
 
@@ -288,7 +288,7 @@ def add_to_collections(names: Sequence[str], value: TensorLike) -> None:
 
 @export("compat.v1.get_collection")
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """A list of what is in a collection of the default graph; see `Graph.get_collection`."""
+    """List the members of a collection of the default graph; see `Graph.get_collection`."""
     return default_graph().get_collection(key, scope)
 
 

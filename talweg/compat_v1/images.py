@@ -46,7 +46,7 @@ adapt(
 
 @export("compat.v1.image.ResizeMethod")
 class ResizeMethod:
-    """How images are resized, as numbers."""
+    """Numbers of the methods of resizing images."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1

@@ -34,7 +34,7 @@ TRUNCATED_DEVIATION = 0.87962566103423978  # of a normal number cut at two devia
 
 
 def sizes_of(shape: object) -> list:
-    """A shape as a list of its sizes; ValueError if one is unknown."""
+    """Return a shape as a list of its sizes; ValueError if one is unknown."""
     shape = as_shape(shape)
     if not shape.is_fully_defined():
         raise value_error("TW205", f"an initializer needs all sizes, got shape {shape}")
@@ -42,7 +42,7 @@ def sizes_of(shape: object) -> list:
 
 
 def fans(sizes: list) -> tuple[Any, Any]:
-    """How many inputs and outputs a unit of a kernel has: [..., inputs, outputs]."""
+    """Count the inputs and outputs of a unit of a kernel: [..., inputs, outputs]."""
     if len(sizes) < 2:
         number = sizes[0] if sizes else 1
         return number, number
@@ -51,7 +51,7 @@ def fans(sizes: list) -> tuple[Any, Any]:
 
 
 class Initializer:
-    """What all initializers have: a dtype for when none is asked for, and a configuration."""
+    """Base of initializers: a dtype for when none is asked for, and a configuration."""
 
     options: ClassVar[tuple[str, ...]] = ()
     dtype: Any = float32
@@ -75,13 +75,13 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict) -> Any:
-        """An initializer of the arguments that `get_config` gave."""
+        """Return an initializer of the arguments that `get_config` gave."""
         return cls(**config)
 
 
 @export("compat.v1.zeros_initializer", "compat.v1.initializers.zeros")
 class Zeros(Initializer):
-    """Zeros.
+    """Initializes with zeros.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.zeros_initializer()([2]).numpy()
@@ -92,13 +92,13 @@ class Zeros(Initializer):
         self.dtype = as_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """Zeros."""
+        """Make zeros."""
         return zeros(shape, dtype)
 
 
 @export("compat.v1.ones_initializer", "compat.v1.initializers.ones")
 class Ones(Initializer):
-    """Ones.
+    """Initializes with ones.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.ones_initializer(tf.int32)([2]).numpy()
@@ -109,7 +109,7 @@ class Ones(Initializer):
         self.dtype = as_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """Ones."""
+        """Make ones."""
         return ones(shape, dtype)
 
 
@@ -193,7 +193,7 @@ class RandomUniform(Initializer):
         self.dtype = as_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         return stateful.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
@@ -219,7 +219,7 @@ class RandomNormal(Initializer):
         self.dtype = float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         return stateful.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
@@ -233,13 +233,13 @@ class TruncatedNormal(RandomNormal):
     """
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         return stateful.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 @export("compat.v1.uniform_unit_scaling_initializer", "compat.v1.initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
-    """Uniform numbers that keep the scale of what they are multiplied with: ±factor √(3 / inputs).
+    """Draws uniform numbers that keep the scale of a layer's inputs: ±factor √(3 / inputs).
 
     >>> import talweg.compat.v1 as tf
     >>> tf.uniform_unit_scaling_initializer(seed=1)([3, 2]).shape
@@ -252,7 +252,7 @@ class UniformUnitScaling(Initializer):
         self.factor, self.seed, self.dtype = factor, seed, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         inputs = max(1.0, float(math.prod(sizes_of(shape)[:-1])))
         limit = math.sqrt(3 / inputs) * self.factor
         return stateful.uniform(shape, -limit, limit, dtype, self.seed)
@@ -300,7 +300,7 @@ class VarianceScaling(Initializer):
         self.seed, self.dtype = seed, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The numbers."""
+        """Return the numbers."""
         inputs, outputs = fans(sizes_of(shape))
         number = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2.0}
         variance = self.scale / max(1.0, number[self.mode])
@@ -443,7 +443,7 @@ class Identity(Initializer):
         self.gain, self.dtype = gain, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The matrix."""
+        """Return the matrix."""
         sizes = sizes_of(shape)
         if len(sizes) != 2:
             raise value_error(
@@ -455,7 +455,7 @@ class Identity(Initializer):
 
 
 def float_dtype(dtype: object) -> Any:
-    """`dtype`; ValueError if it is not floating."""
+    """Convert to a floating dtype; ValueError for others."""
     dtype = as_dtype(dtype)
     if not dtype.is_floating:
         raise value_error("TW102", f"Expected floating point type, got {dtype!r}.")

@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 
 def logger() -> logging.Logger:
-    """The logger; it writes to stderr if nothing else is set up, as TensorFlow's does."""
+    """Return the logger; it writes to stderr if nothing else is set up, as TensorFlow's does."""
     found = get_logger()
     if not found.handlers and not logging.getLogger().handlers:
         handler = logging.StreamHandler(sys.stderr)
@@ -76,25 +76,25 @@ def debug(msg: object, *args: Any, **kwargs: Any) -> None:
 
 @export("compat.v1.logging.info")
 def info(msg: str | None, *args: Any, **kwargs: Any) -> None:
-    """A message of what goes on."""
+    """Log a message of level INFO."""
     logger().info(msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.warning", "compat.v1.logging.warn")
 def warning(msg: object, *args: Any, **kwargs: Any) -> None:
-    """A message of what may be wrong."""
+    """Log a message of level WARN."""
     logger().warning(msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.error")
 def error(msg: object, *args: Any, **kwargs: Any) -> None:
-    """A message of what is wrong."""
+    """Log a message of level ERROR."""
     logger().error(msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.fatal")
 def fatal(msg: object, *args: Any, **kwargs: Any) -> None:
-    """A message of what the program cannot survive; it goes on all the same."""
+    """Log a message of level FATAL; the program goes on all the same."""
     logger().fatal(msg, *args, **kwargs)
 
 
@@ -125,12 +125,12 @@ def log_first_n(level: int, msg: str, n: int, *args: object) -> None:
 
 @export("compat.v1.logging.TaskLevelStatusMessage")
 def task_level_status_message(msg: str) -> None:
-    """A message of what is wrong."""
+    """Log a message of level ERROR."""
     logger().error(msg)
 
 
 @export("compat.v1.logging.flush")
 def flush() -> None:
-    """Let what was written be seen."""
+    """Flush the handlers of the log."""
     for handler in logger().handlers:
         handler.flush()

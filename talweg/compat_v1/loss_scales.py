@@ -29,7 +29,7 @@ class LossScale:
         raise NotImplementedError
 
     def update(self, grads: TensorLike) -> tuple:
-        """(the operation that changes the number, whether the gradients may be used)."""
+        """Return (the operation that changes the number, whether the gradients may be used)."""
         raise NotImplementedError
 
 
@@ -52,11 +52,11 @@ class FixedLossScale(LossScale):
         return look_up("constant")(self._value, float32)
 
     def update(self, grads: TensorLike) -> tuple:
-        """(nothing, True)."""
+        """Return (nothing, True)."""
         return look_up("no_op")(), True
 
     def get_config(self) -> dict:
-        """The arguments."""
+        """Return the arguments."""
         return {"loss_scale_value": self._value}
 
 
@@ -95,7 +95,7 @@ class DynamicLossScale(LossScale):
         return self._scale.read_value()
 
     def update(self, grads: TensorLike) -> tuple:
-        """(the operation that changes the number, whether all gradients are finite)."""
+        """Return (the operation that changes the number, whether all gradients are finite)."""
         finite = _all_finite(grads)
         where, cast = look_up("where"), look_up("cast")
         scale, steps = self._scale.read_value(), self._good_steps.read_value()
@@ -110,7 +110,7 @@ class DynamicLossScale(LossScale):
         return look_up("group")(*changed), finite
 
     def get_config(self) -> dict:
-        """The arguments."""
+        """Return the arguments."""
         names = ("initial_loss_scale", "increment_period", "multiplier")
         return dict(zip(names, self._config))
 
@@ -144,7 +144,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list:
-        """(gradient, variable) pairs, of the loss itself."""
+        """Compute (gradient, variable) pairs, of the loss itself."""
         scale = self._loss_scale()
         scaled = (
             (lambda: loss() * look_up("cast")(scale, loss().dtype))
@@ -159,9 +159,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             colocate_gradients_with_ops,
             grad_loss,
         )
-        return [(None if g is None else self._scaled_back(g, scale), v) for g, v in pairs]
+        return [(None if g is None else self._unscale(g, scale), v) for g, v in pairs]
 
-    def _scaled_back(self, g: Any, scale: bool) -> Any:
+    def _unscale(self, g: Any, scale: bool) -> Any:
         factor = 1.0 / scale
         if isinstance(g, IndexedSlices):
             values = g.values * look_up("cast")(factor, g.values.dtype)
@@ -171,7 +171,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """A step, if all gradients are finite."""
+        """Return a step, if all gradients are finite."""
         pairs = list(grads_and_vars)
         update, finite = self._loss_scale.update([g for g, _ in pairs])
         if finite is True:
@@ -181,7 +181,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return look_up("group")(applied, update)
 
     def variables(self) -> list:
-        """The variables of the optimizer."""
+        """Return the variables of the optimizer."""
         return self._optimizer.variables()
 
 
@@ -195,4 +195,4 @@ def enable_mixed_precision_graph_rewrite(
 
 @export(*_names("disable_mixed_precision_graph_rewrite", "mixed_precision", "train.experimental"))
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Nothing: nothing is rewritten."""
+    """Do nothing: no graph is rewritten."""

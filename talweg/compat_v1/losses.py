@@ -39,7 +39,7 @@ LOSSES = "losses"
 
 @export("compat.v1.losses.Reduction")
 class Reduction:
-    """How weighted losses become one number."""
+    """Names the reductions of weighted losses to one number."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -50,7 +50,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple:
-        """All of them."""
+        """Return all of them."""
         return (
             cls.NONE,
             cls.SUM,
@@ -62,7 +62,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """ValueError for what is none of them."""
+        """Check the name of a reduction; ValueError for others."""
         if key not in cls.all():
             raise value_error("TW207", f"Invalid Reduction Key {key}.", ", ".join(cls.all()))
 
@@ -149,7 +149,7 @@ def compute_weighted_loss(
 
 
 def _count(everywhere: object, weights: object, axis: TensorLike | None = None) -> Any:
-    """How many losses have a weight that is not 0."""
+    """Count the losses whose weight is not 0."""
     present = cast(not_equal(weights, 0.0), float32) * everywhere
     return reduce_sum(present, axis, keepdims=axis is not None)
 
@@ -157,7 +157,7 @@ def _count(everywhere: object, weights: object, axis: TensorLike | None = None) 
 def _pair(
     labels: object, predictions: object, function: str, names: tuple = ("labels", "predictions")
 ) -> tuple[Any, Any]:
-    """Labels and predictions as float32 tensors of one shape; ValueError for None."""
+    """Convert labels and predictions to float32 tensors of one shape; ValueError for None."""
     for value, name in zip((labels, predictions), names):
         if value is None:
             raise value_error("TW401", f"{function}: Argument `{name}` must not be None.")

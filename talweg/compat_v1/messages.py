@@ -1,4 +1,4 @@
-"""tf.compat.v1: options of sessions and runs, and what a run reports, as plain objects.
+"""tf.compat.v1: options of sessions and runs, and metadata of runs, as plain objects.
 
 They have the fields of TensorFlow's messages of these names.  Options are accepted and kept; a run
 on one CPU has no use for them.
@@ -220,7 +220,7 @@ class AllocatorMemoryUsed(Message):
 
 
 class NodeExecStats(Message):
-    """When one operation ran, for how long, and what its results took.
+    """Statistics of one operation of a run: when it ran, for how long, the size of its results.
 
     Times are in microseconds; `timeline_label` has the type of the operation.
     """
@@ -243,20 +243,20 @@ class NodeExecStats(Message):
 
 
 class DeviceStepStats(Message):
-    """What one device did in a run."""
+    """Statistics of one device in a run."""
 
     FIELDS = {"device": "", "node_stats": list, "thread_names": dict}
 
 
 class StepStats(Message):
-    """What all devices did in a run."""
+    """Statistics of all devices in a run."""
 
     FIELDS = {"dev_stats": list}
 
 
 @export("compat.v1.RunMetadata")
 class RunMetadata(Message):
-    """What a run reports: `step_stats.dev_stats[0].node_stats`, one entry an operation.
+    """Metadata of a run: `step_stats.dev_stats[0].node_stats`, one entry an operation.
 
     >>> import talweg.compat.v1 as tf
     >>> metadata = tf.RunMetadata()

@@ -89,7 +89,7 @@ def enable_v2_behavior() -> None:
 
 
 class _ModeSwitches:
-    """What the functions below were told last."""
+    """Holds the settings of the functions below."""
 
     resource_variables = True
     control_flow_v2 = True
@@ -141,7 +141,7 @@ def disable_control_flow_v2() -> None:
 
 @export("compat.v1.control_flow_v2_enabled")
 def control_flow_v2_enabled() -> bool:
-    """What `enable_control_flow_v2` or its opposite said last.
+    """Return the setting of `enable_control_flow_v2` and its opposite.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.control_flow_v2_enabled()
@@ -152,12 +152,12 @@ def control_flow_v2_enabled() -> bool:
 
 @export("compat.v1.enable_v2_tensorshape")
 def enable_v2_tensorshape() -> None:
-    """Accepted: the dimensions of a TensorShape are ints and None in any case."""
+    """Do nothing: the dimensions of a TensorShape are ints and None in any case."""
 
 
 @export("compat.v1.disable_v2_tensorshape")
 def disable_v2_tensorshape() -> None:
-    """Accepted: the dimensions of a TensorShape are ints and None in any case.
+    """Do nothing: the dimensions of a TensorShape are ints and None in any case.
 
     What older programs ask of them works where sizes are read with `dimension_value`.
     """
@@ -165,11 +165,15 @@ def disable_v2_tensorshape() -> None:
 
 @export("compat.v1.enable_tensor_equality")
 def enable_tensor_equality() -> None:
-    """Accepted: eager tensors compare their elements, those of a `tf.Graph` their identity."""
+    """Keep the setting: eager tensors compare their elements, those of a `tf.Graph` their
+    identity.
+    """
     _ModeSwitches.tensor_equality = True
 
 
 @export("compat.v1.disable_tensor_equality")
 def disable_tensor_equality() -> None:
-    """Accepted: eager tensors compare their elements, those of a `tf.Graph` their identity."""
+    """Keep the setting: eager tensors compare their elements, those of a `tf.Graph` their
+    identity.
+    """
     _ModeSwitches.tensor_equality = False

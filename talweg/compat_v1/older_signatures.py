@@ -23,7 +23,7 @@ def to_graph(
     arg_types: Any = None,
     experimental_optional_features: Any = None,
 ) -> Callable[..., Any]:
-    """`tf.autograph.to_graph`; what is known of arguments is not needed."""
+    """Call `tf.autograph.to_graph`; facts about arguments are not needed."""
     return look_up("autograph.to_graph")(entity, recursive, experimental_optional_features)
 
 
@@ -36,7 +36,7 @@ def to_code(
     indentation: str = "  ",
     experimental_optional_features: Any = None,
 ) -> str:
-    """`tf.autograph.to_code`; what is known of arguments is not needed."""
+    """Call `tf.autograph.to_code`; facts about arguments are not needed."""
     return look_up("autograph.to_code")(entity, recursive, experimental_optional_features)
 
 
@@ -85,7 +85,7 @@ def categorical_column_with_vocabulary_file(
 
 @export("compat.v1.train.VocabInfo")
 class VocabInfo(NamedTuple):
-    """How a variable of one vocabulary is to be restored for another; a description.
+    """Describes how a variable of one vocabulary is to be restored for another.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.train.VocabInfo("new.txt", 3, 0, "old.txt").old_vocab_size
@@ -111,7 +111,9 @@ def quantized_avg_pool(
     padding: str,
     name: str | None = None,
 ) -> Any:
-    """`tf.raw_ops.QuantizedAvgPool`: means of windows of quantized numbers, and their range."""
+    """Compute means of windows of quantized numbers, and their range, as
+    `tf.raw_ops.QuantizedAvgPool`.
+    """
     return look_up("raw_ops.QuantizedAvgPool")(
         input=input,
         min_input=min_input,
@@ -132,7 +134,9 @@ def quantized_max_pool(
     padding: str,
     name: str | None = None,
 ) -> Any:
-    """`tf.raw_ops.QuantizedMaxPool`: largest of windows of quantized numbers, and their range."""
+    """Compute the largest of windows of quantized numbers, and their range, as
+    `tf.raw_ops.QuantizedMaxPool`.
+    """
     return look_up("raw_ops.QuantizedMaxPool")(
         input=input,
         min_input=min_input,
@@ -152,7 +156,9 @@ def quantized_relu_x(
     out_type: DTypeLike = quint8,
     name: str | None = None,
 ) -> Any:
-    """`tf.raw_ops.QuantizedReluX`: quantized numbers between 0 and max_value, and their range."""
+    """Clip quantized numbers to [0, max_value], with their range, as
+    `tf.raw_ops.QuantizedReluX`.
+    """
     return look_up("raw_ops.QuantizedReluX")(
         features=features,
         max_value=max_value,
@@ -176,7 +182,7 @@ def quantized_conv2d(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Any:
-    """`tf.raw_ops.QuantizedConv2D`: the convolution of quantized images, qint32, and its range."""
+    """Convolve quantized images, qint32, with the range, as `tf.raw_ops.QuantizedConv2D`."""
     return look_up("raw_ops.QuantizedConv2D")(
         input=input,
         filter=filter,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SaveSliceInfo(NamedTuple):
-    """Which part of a whole a variable is: where it begins, and the sizes of both."""
+    """Describes a variable as a part of a whole: its offset, and the sizes of both."""
 
     full_name: str
     full_shape: list[int]
@@ -73,7 +73,7 @@ class PartitionedVariable:
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """Return the shape of the whole."""
         return self._shape
 
     def _get_variable_list(self) -> list:
@@ -88,7 +88,7 @@ class PartitionedVariable:
         return next((n for n, count in enumerate(self._partitions) if count > 1), 0)
 
     def as_tensor(self) -> Tensor:
-        """The whole."""
+        """Return the whole."""
         parts = [convert_to_tensor(part) for part in self._variable_list]
         return parts[0] if len(parts) == 1 else look_up("concat")(parts, self.axis)
 
@@ -122,7 +122,9 @@ CONVERTERS.append((PartitionedVariable, _as_tensor))
 
 
 def partitions_of(partitioner: Any, name: str, shape: TensorShape, dtype: DType) -> list[int]:
-    """In how many parts each axis is divided; ValueError unless a partitioner gives such a list."""
+    """Return the number of parts of each axis; ValueError unless a partitioner gives such a
+    list.
+    """
     if not callable(partitioner):
         raise value_error(
             "TW104", f"variable '{name}': partitioner is {partitioner!r}", "a function"
@@ -158,7 +160,8 @@ def partitions_of(partitioner: Any, name: str, shape: TensorShape, dtype: DType)
 def make_parts(
     name: str, shape: ShapeLike, dtype: Any, partitions: list[int], initializer: Any, get: Callable
 ) -> PartitionedVariable:
-    """The variable of these parts, each of which `get(name, shape, initializer)` makes or finds.
+    """Make the variable of these parts, each of which `get(name, shape, initializer)` makes or
+    finds.
 
     An initializer that is a function is called for each part; of a value each has its own part.
     """
@@ -181,7 +184,7 @@ def make_parts(
 
 
 def join_parts(name: str, parts: list) -> PartitionedVariable | None:
-    """The whole of these parts; None unless they are all of them."""
+    """Return the whole of these parts; None unless they are all of them."""
     infos = [part._save_slice_info for part in parts]
     whole = infos[0].full_shape
     if sum(math.prod(info.var_shape) for info in infos) != math.prod(whole):

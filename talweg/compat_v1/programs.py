@@ -25,7 +25,7 @@ RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
 
 def absl(name: str) -> Any:
-    """A module of absl; ImportError that says what to install."""
+    """Return a module of absl; ImportError that says what to install."""
     try:
         return import_module(f"absl.{name}")
     except ModuleNotFoundError as error:
@@ -42,7 +42,7 @@ def absl(name: str) -> Any:
 
 
 class FlagValues:
-    """`FLAGS`: absl's values, read from the command line when one is first asked for."""
+    """Reads absl's flags, `FLAGS`, from the command line when one is first asked for."""
 
     def _values(self) -> Any:
         values = absl("flags").FLAGS
@@ -84,7 +84,7 @@ class FlagValues:
 
 
 class Flags(ModuleType):
-    """`tf.flags`: absl's module, with `FLAGS` as above."""
+    """Extends absl's module of flags by `FLAGS`; it is `tf.flags`."""
 
     def __init__(self) -> None:
         super().__init__("tensorflow.flags", "Flags of the command line, absl's.")
@@ -101,7 +101,7 @@ class Flags(ModuleType):
 
 
 def older_names(define: Callable[..., Any]) -> Any:
-    """A function that defines a flag, which takes the older names of its arguments, too."""
+    """Return a function that defines a flag, which takes the older names of its arguments, too."""
 
     @functools.wraps(define)
     def call(*arguments: object, **named: object) -> Any:
@@ -117,8 +117,9 @@ export_lazily(lambda: FLAGS, "compat.v1.flags", "compat.v1.app.flags")
 
 @export("compat.v1.app.run")
 def run(main: Any = None, argv: Any = None) -> None:
-    """Read the flags, call `main` (that of the program if not given) with what is left of the
-    command line, and exit with what it returns."""
+    """Read the flags, call `main` (that of the program if not given) with the rest of the command
+    line, and exit with its result.
+    """
     main = main or sys.modules["__main__"].main
     absl("app").run(main, argv, flags_parser=_parse)
 

@@ -53,7 +53,9 @@ class ReaderBase:
         return getattr(queue, "queue_ref", queue)
 
     def read(self, queue: object, name: str | None = None) -> tuple:
-        """(key, record) that come next; OutOfRangeError where the queue is closed and empty."""
+        """Return (key, record) that come next; OutOfRangeError where the queue is closed and
+        empty.
+        """
         found = _operation(
             "ReaderReadV2",
             reader_handle=self._reader_ref,
@@ -66,7 +68,7 @@ class ReaderBase:
         return tuple(found)
 
     def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> tuple:
-        """(keys, records), at most so many."""
+        """Return (keys, records), at most so many."""
         found = _operation(
             "ReaderReadUpToV2",
             reader_handle=self._reader_ref,
@@ -80,15 +82,15 @@ class ReaderBase:
         return tuple(found)
 
     def num_records_produced(self, name: str | None = None) -> Any:
-        """How many records were read, int64."""
+        """Return the number of records read, int64."""
         return _operation("ReaderNumRecordsProducedV2", reader_handle=self._reader_ref)
 
     def num_work_units_completed(self, name: str | None = None) -> Any:
-        """How many files were read, int64."""
+        """Return the number of files read, int64."""
         return _operation("ReaderNumWorkUnitsCompletedV2", reader_handle=self._reader_ref)
 
     def serialize_state(self, name: str | None = None) -> Any:
-        """Where it is, as a string."""
+        """Return the state of the reader as a string."""
         return _operation("ReaderSerializeStateV2", reader_handle=self._reader_ref)
 
     def restore_state(self, state: TensorLike, name: str | None = None) -> Any:
@@ -151,7 +153,7 @@ class TFRecordReader(ReaderBase):
 
 @export("compat.v1.LMDBReader")
 class LMDBReader(ReaderBase):
-    """NotImplementedError: there is no LMDB here."""
+    """Raises NotImplementedError: there is no LMDB here."""
 
     def __init__(self, name: str | None = None, options: Any = None):
         super().__init__(_operation("LMDBReader"))
@@ -192,7 +194,7 @@ class ConditionalAccumulatorBase:
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Any:
-        """How many gradients were added, int32."""
+        """Return the number of gradients added, int32."""
         return _operation("AccumulatorNumAccumulated", handle=self._accumulator_ref)
 
     def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Any:
@@ -305,7 +307,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> tuple:
-        """(indices, values, shape) once there are enough."""
+        """Return (indices, values, shape) once there are enough."""
         found = _operation(
             "SparseAccumulatorTakeGradient",
             handle=self._accumulator_ref,
@@ -315,6 +317,6 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return tuple(found)
 
     def take_indexed_slices_grad(self, num_required: TensorLike, name: str | None = None) -> Any:
-        """The same as `tf.IndexedSlices`."""
+        """Return the same as `tf.IndexedSlices`."""
         indices, values, shape = self.take_grad(num_required, name)
         return IndexedSlices(values, indices, shape)

@@ -61,7 +61,7 @@ PACKAGE = str(Path(__file__).resolve().parent.parent)
 
 
 def _folder() -> str:
-    """The folder of the file that calls, the first outside of talweg."""
+    """Return the folder of the file that calls, the first outside of talweg."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
@@ -110,7 +110,7 @@ export_value(2300, "compat.v1.GRAPH_DEF_VERSION")
 
 @export("compat.v1.io.TFRecordCompressionType", "compat.v1.python_io.TFRecordCompressionType")
 class TFRecordCompressionType:
-    """How records are compressed, as numbers."""
+    """Numbers of the ways to compress records."""
 
     NONE = 0
     ZLIB = 1
@@ -145,10 +145,10 @@ def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> Any:
 
 @export("compat.v1.distribute.get_loss_reduction")
 def get_loss_reduction() -> Any:
-    """How losses of replicas are put together: by their sum."""
+    """Return the reduction of replicas' losses: their sum."""
     return look_up("distribute.ReduceOp").SUM
 
 
 @export("compat.v1.experimental.output_all_intermediates")
 def output_all_intermediates(state: TensorLike) -> None:
-    """Accepted: gradients keep what they need."""
+    """Do nothing: gradients keep their residuals."""

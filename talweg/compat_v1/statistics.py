@@ -1,4 +1,4 @@
-"""Step statistics: what each operation of a run took, for `RunMetadata`."""
+"""Step statistics: times and sizes of each operation of a run, for `RunMetadata`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _bytes(value: np.generic | np.ndarray) -> int:
 
 
 def report(metadata: Any, watch: Watch, graph: Graph) -> None:
-    """Write what was watched into a RunMetadata."""
+    """Write the times of a watched run into a RunMetadata."""
     watch.end()
     stats = DeviceStepStats(device=DEVICE)
     for node, start, end, size in watch.rows:

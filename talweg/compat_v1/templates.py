@@ -92,7 +92,7 @@ class Template:
         return len(self.trainable_variables)
 
     def _own(self) -> list:
-        """The variables that are kept here, by name."""
+        """Return the variables that are kept here, by name."""
         start = "" if self._scope is None else f"{self._scope.name}/"
         kept = self._kept or {}
         return [kept[name] for name in sorted(kept) if name.startswith(start)]
@@ -114,39 +114,39 @@ class Template:
 
     @property
     def variable_scope_name(self) -> str | None:
-        """What the names of its variables begin with; None before the first call."""
+        """The prefix of the names of its variables; None before the first call."""
         if self._scope is None:
             return None
         return f"{self._scope.name}/" if self._scope.name else ""
 
     @property
     def variables(self) -> list:
-        """Its global and local variables."""
+        """The template's global and local variables."""
         return [*self.global_variables, *self.local_variables]
 
     @property
     def trainable_variables(self) -> list:
-        """Its trainable variables."""
+        """The template's trainable variables."""
         if self._kept is not None:
             return [variable for variable in self._own() if variable.trainable]
         return [] if self._scope is None else self._scope.trainable_variables()
 
     @property
     def non_trainable_variables(self) -> list:
-        """Its other variables."""
+        """The template's other variables."""
         trainable = {id(variable) for variable in self.trainable_variables}
         return [variable for variable in self.variables if id(variable) not in trainable]
 
     @property
     def global_variables(self) -> list:
-        """Its global variables."""
+        """The template's global variables."""
         if self._kept is not None:
             return self._own()
         return [] if self._scope is None else self._scope.global_variables()
 
     @property
     def local_variables(self) -> list:
-        """Its local variables; none where no graph keeps them."""
+        """The template's local variables; none where no graph keeps them."""
         if self._kept is not None:
             return []
         return [] if self._scope is None else self._scope.local_variables()

@@ -69,7 +69,7 @@ def assert_equal_graph_def(expected: Any, actual: Any) -> None:
 
 
 def _nodes_of(graph: Any) -> dict[str, Any]:
-    """The nodes of a GraphDef by name, their control inputs in order."""
+    """Return the nodes of a GraphDef by name, their control inputs in order."""
     nodes = {}
     for node in graph.node:
         copy = type(node)()

@@ -1,4 +1,4 @@
-"""tf.compat.v1.tpu on a CPU: what TensorFlow does there without a TPU, and descriptions of TPUs.
+"""tf.compat.v1.tpu on a CPU: TensorFlow's behaviour without a TPU, and descriptions of TPUs.
 
 What drives TPUs (`rewrite`, `shard`, `initialize_system` ...) has no kernel on CPUs in TensorFlow,
 and is among the names that will not be there (`api/names/never.py`).
@@ -19,7 +19,7 @@ from talweg.feature_columns.embedding import embedding_column, shared_embeddings
 
 @export("tpu.XLAOptions")
 class XLAOptions(NamedTuple):
-    """How XLA compiles for TPUs.
+    """Options of XLA's compilation for TPUs.
 
     >>> import talweg as tf
     >>> tf.tpu.XLAOptions(enable_xla_dynamic_padder=False).enable_xla_dynamic_padder
@@ -33,7 +33,7 @@ class XLAOptions(NamedTuple):
 
 @export("tpu.experimental.TPUSystemMetadata")
 class TPUSystemMetadata(NamedTuple):
-    """What a system of TPUs is made of.
+    """Describes the cores and hosts of a system of TPUs.
 
     >>> import talweg as tf
     >>> tf.tpu.experimental.TPUSystemMetadata(8, 1, 8, None, ()).num_cores
@@ -63,7 +63,7 @@ class DeviceOrderMode(enum.IntEnum):
 
 @export("compat.v1.tpu.PaddingSpec")
 class PaddingSpec(enum.IntEnum):
-    """What dynamic sizes are padded to.
+    """Names the ways of padding dynamic sizes.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.tpu.PaddingSpec.POWER_OF_TWO.value
@@ -109,7 +109,7 @@ def bfloat16_scope(name: str | None = None) -> Iterator[Any]:
 
 @export("compat.v1.tpu.outside_compilation")
 def outside_compilation(computation: Callable, *args: Any, **kwargs: Any) -> Any:
-    """What a function gives, computed on the CPU, where all is computed here.
+    """Call a function on the CPU, where all is computed here.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.tpu.outside_compilation(lambda x, y=1: x + y, 1, y=2)

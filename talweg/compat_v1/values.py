@@ -64,7 +64,7 @@ class RaggedTensorValue:
 
     @property
     def ragged_rank(self) -> int:
-        """How many ragged dimensions there are."""
+        """The number of ragged dimensions."""
         return len(self.nested_row_splits)
 
     @property
@@ -79,7 +79,7 @@ class RaggedTensorValue:
         return (len(self.row_splits) - 1, None, *inner[1:])
 
     def to_list(self) -> list:
-        """The rows as nested lists."""
+        """Return the rows as nested lists."""
         inner = self.values
         items = inner.to_list() if isinstance(inner, RaggedTensorValue) else inner.tolist()
         splits = self.row_splits.tolist()

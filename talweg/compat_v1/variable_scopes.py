@@ -105,7 +105,7 @@ def get_variable(
 
 @contextlib.contextmanager
 def at_root() -> Iterator[None]:
-    """Outside of all name scopes: `get_variable` names by variable scope alone."""
+    """Leave all name scopes: `get_variable` names by variable scope alone."""
     base = dispatch.context.base
     if base is None or base.building_function:
         with name_scope(""):
@@ -211,7 +211,7 @@ class variable_scope:
         return found
 
     def _operation_names(self, name: str) -> Any:
-        """The name scope of the operations inside."""
+        """Return the name scope of the operations inside."""
         if not self._named:
             return _no_names()
         last = name.name.split("/")[-1] if isinstance(name, VariableScope) else name
@@ -245,7 +245,7 @@ def pure_scope(
     prefix: str | None = None,
     options: dict | None = None,
 ) -> Iterator[VariableScope]:
-    """A variable scope without a name scope."""
+    """Open a variable scope without a name scope."""
     before = own.scope
     again = isinstance(name_or_scope, VariableScope)
     if again:
@@ -254,7 +254,7 @@ def pure_scope(
     else:
         name = f"{before.name}/{name_or_scope}" if before.name else name_or_scope
         outer = before
-    scope = outer.derived(reuse or outer.reuse, name, prefix or f"{name}/", **(options or {}))
+    scope = outer.derive(reuse or outer.reuse, name, prefix or f"{name}/", **(options or {}))
     own.open(name)
     opened = dict(own.opened)
     own.scope = scope

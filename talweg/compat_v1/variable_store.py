@@ -1,4 +1,4 @@
-"""What a graph knows of its shared variables: by name, and the variable scope in force.
+"""Shared variables of a graph, by name, and the variable scope in force.
 
 A `VariableScope` hands names and defaults down; the `Store` makes or finds the variable of a full
 name.  Outside of graphs there is a store per thread that knows scopes but keeps no variable: there
@@ -39,7 +39,7 @@ LOCAL_VARIABLES, REGULARIZATION_LOSSES = "local_variables", "regularization_loss
 
 
 class ReuseMode(enum.Enum):
-    """What `reuse` may be besides True, False and None."""
+    """Names the values of `reuse` besides True, False and None."""
 
     AUTO_REUSE = 1
 
@@ -78,7 +78,7 @@ class VariableStore:
                 self.opened[inner] = 0
 
     def unique_scope(self, prefix: str) -> str:
-        """`prefix`, with a number behind it if the present scope has had a scope of this name."""
+        """Number `prefix` if the present scope has had a scope of this name."""
         outer = f"{self.scope.name}/" if self.scope.name else ""
         name, number = prefix, 0
         while self.opened.get(outer + name, 0):
@@ -89,14 +89,14 @@ class VariableStore:
     def get(
         self, name: str, custom_getter: Callable[..., Any] | None = None, **options: Any
     ) -> Any:
-        """The variable of the full name `name`, through `custom_getter` if there is one."""
+        """Return the variable of the full name `name`, through `custom_getter` if there is one."""
         if custom_getter is None:
-            return self._found_or_made(name, **options)
+            return self._find_or_make(name, **options)
         if not callable(custom_getter):
             raise value_error("TW104", f"custom_getter is not callable: {custom_getter!r}")
-        return custom_getter(getter=self._found_or_made, name=name, **options)
+        return custom_getter(getter=self._find_or_make, name=name, **options)
 
-    def _found_or_made(
+    def _find_or_make(
         self,
         name: str,
         shape: Any = None,
@@ -172,7 +172,7 @@ class VariableStore:
         partitioner: Callable[..., Any] | None,
         options: dict,
     ) -> PartitionedVariable:
-        """The variable in parts of this name, made or found."""
+        """Find or make the variable in parts of this name."""
         if initializer is not None and not callable(initializer):
             initializer = convert_to_tensor(initializer)
             dtype, shape = initializer.dtype, as_shape(initializer.dims)
@@ -180,7 +180,7 @@ class VariableStore:
 
         def get(part: str, own: list, first: object) -> Any:
             size = own if first is None or callable(first) else None
-            return self._found_or_made(f"{name}/{part}", size, dtype, first, reuse=reuse, **options)
+            return self._find_or_make(f"{name}/{part}", size, dtype, first, reuse=reuse, **options)
 
         made = make_parts(name, shape, dtype, partitions, initializer, get)
         if all(part.name.split(":")[0] in self.variables for part in made):
@@ -191,7 +191,7 @@ class VariableStore:
 def _check_shared(
     variable: object, name: str, shape: ShapeLike, dtype: DTypeLike, reuse: Any
 ) -> Any:
-    """The variable that is there; ValueError if it may not be shared, or is another kind."""
+    """Return the existing variable; ValueError if it may not be shared, or is another kind."""
     if reuse is False or reuse is None:
         raise value_error(
             "TW401",
@@ -219,7 +219,7 @@ def _where(variable: Any) -> str:
 
 
 def first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[Any, Any]:
-    """What `tf.Variable` takes as its first value and dtype; ValueError if that cannot be told."""
+    """Convert an initializer to a first value and dtype; ValueError if that cannot be told."""
     if initializer is None:
         initializer = default_initializer(name, dtype)
     elif not callable(initializer):
@@ -239,7 +239,7 @@ def first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[An
 
 
 def default_initializer(name: str, dtype: DTypeLike) -> Any:
-    """The initializer of a variable for which none was given."""
+    """Return the initializer of a variable for which none was given."""
     if dtype.is_floating:
         return initializers.GlorotUniform()
     if dtype.is_integer or dtype.is_bool or dtype is string:
@@ -279,7 +279,7 @@ _outside = carry_context(_OutsideGraphs())
 
 
 def store() -> VariableStore:
-    """The store of the graph in force."""
+    """Return the store of the graph in force."""
     graph = outermost(dispatch.context.base)
     if graph is None or graph.building_function:
         if _outside.store is None:
@@ -292,7 +292,7 @@ def store() -> VariableStore:
 
 
 def current_store() -> Any:
-    """The store that variables are got from: that of `with_variable_store`, or `store()`."""
+    """Return the store that variables are got from: that of `with_variable_store`, or `store()`."""
     return store() if _outside.lent is None else _outside.lent
 
 
@@ -309,7 +309,7 @@ def with_variable_store(own: Any) -> Iterator[None]:
 
 
 def wrap_getter(getter: Any, inner: Any) -> Any:
-    """A custom getter around another one, that of the scope around."""
+    """Return a custom getter around another one, that of the scope around."""
     if getter is None:
         return inner
     if inner is None:
@@ -317,10 +317,10 @@ def wrap_getter(getter: Any, inner: Any) -> Any:
 
     outer = getter
 
-    def wrapped(getter: Any, *args: object, **kwargs: object) -> Any:
+    def get_variable_through(getter: Any, *args: object, **kwargs: object) -> Any:
         return outer(functools.partial(inner, getter), *args, **kwargs)
 
-    return wrapped
+    return get_variable_through
 
 
 HANDED_DOWN = (
@@ -337,7 +337,7 @@ HANDED_DOWN = (
 
 @export("compat.v1.VariableScope")
 class VariableScope:
-    """What is in force for the variables made in a scope: a name and defaults.
+    """Holds the name and the defaults for the variables made in a scope.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.variable_scope("a") as scope:
@@ -365,15 +365,15 @@ class VariableScope:
         self.custom_getter, self.original_name_scope = custom_getter, name_scope
         self.dtype, self.use_resource, self.constraint = dtype, use_resource, constraint
 
-    def derived(self, reuse: Any, name: str, name_scope: str, **options: object) -> VariableScope:
-        """A scope with these defaults, other than those given."""
+    def derive(self, reuse: Any, name: str, name_scope: str, **options: object) -> VariableScope:
+        """Return a scope with these defaults, other than those given."""
         own = {key: getattr(self, key) for key in HANDED_DOWN}
         own.update({key: value for key, value in options.items() if value is not None})
         own["custom_getter"] = wrap_getter(options.get("custom_getter"), self.custom_getter)
         return VariableScope(reuse, name, name_scope=name_scope, **own)
 
     def reuse_variables(self) -> None:
-        """From here on, give variables that are there and make none."""
+        """Reuse variables from here on: they are found, and none is made."""
         self.reuse = True
 
     def set_initializer(self, initializer: Callable[..., Any] | TensorLike) -> None:
@@ -385,7 +385,7 @@ class VariableScope:
         self.dtype = dtype
 
     def set_use_resource(self, use_resource: bool) -> None:
-        """Accepted: every variable is a resource."""
+        """Keep the setting: every variable is a resource."""
         self.use_resource = use_resource
 
     def set_regularizer(self, regularizer: Callable[..., Any]) -> None:
@@ -393,7 +393,7 @@ class VariableScope:
         self.regularizer = regularizer
 
     def set_caching_device(self, caching_device: str | Callable[..., Any]) -> None:
-        """Accepted: there is one device."""
+        """Keep the setting: there is one device."""
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Callable[..., Any]) -> None:
@@ -405,20 +405,20 @@ class VariableScope:
         self.custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list:
-        """The members of a collection whose names begin with this scope's."""
+        """Return the members of a collection whose names begin with this scope's."""
         scope = f"{self.name}/" if self.name else ""
         return hooks.default_graph().get_collection(name, scope)
 
     def trainable_variables(self) -> list:
-        """The trainable variables of this scope."""
+        """Return the trainable variables of this scope."""
         return self.get_collection(TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list:
-        """The global variables of this scope."""
+        """Return the global variables of this scope."""
         return self.get_collection(GLOBAL_VARIABLES)
 
     def local_variables(self) -> list:
-        """The local variables of this scope."""
+        """Return the local variables of this scope."""
         return self.get_collection(LOCAL_VARIABLES)
 
     def get_variable(
@@ -441,7 +441,7 @@ class VariableScope:
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
     ) -> Any:
-        """The variable `name` of this scope, made if it may be; see `tf.get_variable`."""
+        """Find the variable `name` of this scope, or make it if it may; see `tf.get_variable`."""
         _check_dtype(name, dtype, initializer)
         getter = self.custom_getter if custom_getter is None else custom_getter
         options = {

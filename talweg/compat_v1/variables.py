@@ -149,7 +149,7 @@ class VariableV1(_Made):
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
-        """The variable of the default graph that a VariableDef names, below `import_scope`.
+        """Find the variable of the default graph that a VariableDef names, below `import_scope`.
 
         KeyError for names that the graph does not have; RuntimeError in eager mode.
 

@@ -42,14 +42,14 @@ class Replay:
         roots = [fetch.node for fetch in fetches]
         for node in schedule(roots, lambda node: () if node in feeds else sources_of(node)):
             if node not in done:
-                done[node] = self._applied(node, done)
+                done[node] = self._apply_node(node, done)
         found = []
         for fetch in fetches:
             value = done[fetch.node]
             found.append(None if isinstance(fetch, Operation) else value)
         return found
 
-    def _applied(self, node: Node, done: dict) -> Any:
+    def _apply_node(self, node: Node, done: dict) -> Any:
         name, params = node.prim.name, dict(node.params)
         if name == "constant":
             return wrap(params["value"].array)
@@ -82,14 +82,14 @@ class WrappedFunction:
         self.name, self._replay = name, replay
         self.variables = list(replay.handles.values())
         self.outputs = [x for x in structure.flatten(outputs) if isinstance(x, Symbol)]
-        self._function = self._traced(inputs, outputs, name)
+        self._function = self._trace(inputs, outputs, name)
 
     @property
     def trainable_variables(self) -> list:
         """The variables that may be trained."""
         return [v for v in self.variables if v.trainable]
 
-    def _traced(self, feeds: list, fetches: list[Any], name: str) -> Function:
+    def _trace(self, feeds: list, fetches: list[Any], name: str) -> Function:
         leaves = structure.flatten(fetches)
         wanted = [leaf for leaf in leaves if isinstance(leaf, (Symbol, Operation))]
         nodes = [feed.node for feed in feeds]
@@ -123,7 +123,7 @@ class WrappedFunction:
         name: str | None = None,
         input_signature: Any = None,
     ) -> WrappedFunction:
-        """The function from some tensors of the graph to others.
+        """Make the function from some tensors of the graph to others.
 
         feeds, fetches: nests of tensors (of operations, among the fetches), or their names.
         ValueError for what is not in the graph.
@@ -155,7 +155,7 @@ class WrappedFunction:
 
 
 def _eager_variables(graph: Graph) -> dict[Handle, Variable]:
-    """Eager variables with the initial values of those of a graph."""
+    """Make eager variables with the initial values of those of a graph."""
     names = ("variables", "local_variables", "trainable_variables")
     collected = [v for name in names for v in graph.get_collection(name)]
     variables = list({id(v): v for v in collected}.values())

@@ -33,6 +33,8 @@ other, since the product alone may be out of range.
     tf_type    TensorFlow's type of the operation where it does not follow from the name
                (reduce_sum: Sum): text, or a function of operands and parameters as in `infer`
     tf_name    the name TensorFlow gives such operations, where it is not the type
+    tf_attributes  which attributes TensorFlow gives them besides the dtype of the first operand: a
+               way of `compat_v1/attributes.py`
 """
 
 from __future__ import annotations
@@ -102,6 +104,7 @@ _PLAIN_FIELDS = (
     "sizes",
     "tf_type",
     "tf_name",
+    "tf_attributes",
 )
 _NEEDED = ("infer", "numpy", "batch", "memory")
 _FLAGS = ("multiple", "wants_sparse")
@@ -128,7 +131,7 @@ def _new(name: str, doc: str | None) -> Iterator[Primitive]:
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
     prim.no_gradient, prim.variadic, prim.multiple, prim.wants_sparse = {}, False, False, False
     prim.keeps_dtype, prim.guarded, prim.known = False, False, set()
-    prim.tf_type, prim.tf_name = _type_by_name(name), ""
+    prim.tf_type, prim.tf_name, prim.tf_attributes = _type_by_name(name), "", ""
     yield prim
     REGISTRY[name] = prim
 

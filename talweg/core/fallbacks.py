@@ -52,4 +52,4 @@ def fall_back(error: Exception, function: Callable[..., Any], args: tuple, kwarg
 
 def operator_falls_back(error: Exception, operation: str, *operands: object) -> Any:
     """Like `fall_back`, of a Python operator."""
-    return fall_back(error, hooks.exported(OPERATORS[operation]), operands, {})
+    return fall_back(error, hooks.look_up_export(OPERATORS[operation]), operands, {})

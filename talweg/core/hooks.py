@@ -71,7 +71,7 @@ class Hooks:
             ...
 
         @staticmethod
-        def exported(name: str) -> Any:
+        def look_up_export(name: str) -> Any:
             """A public function by its name.  `api.autograph`"""
             ...
 
@@ -288,7 +288,7 @@ class Hooks:
             ...
 
         @staticmethod
-        def lifted(value: object) -> Any:
+        def lift_initial_value(value: object) -> Any:
             """A variable's initial value, out of the trace that made it.  `api.function`"""
             ...
 
@@ -320,7 +320,7 @@ class Hooks:
             ...
 
         @staticmethod
-        def ragged_appears() -> None:
+        def enable_ragged_dispatch() -> None:
             """Functions look for ragged tensors from now on.  `api.ragged.dispatched`"""
             ...
 

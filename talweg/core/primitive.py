@@ -111,6 +111,7 @@ class Primitive:
         "samples",
         "singular",
         "sizes",
+        "tf_attributes",
         "tf_name",
         "tf_type",
         "traits",
@@ -157,6 +158,7 @@ class Primitive:
     sizes: str  # how elements of an integer result follow: a way of `graph/contents.py`
     tf_type: str | Callable[..., str]  # TensorFlow's op type, or how it follows from the operands
     tf_name: str  # how TensorFlow names such an operation; "": by its type
+    tf_attributes: str  # which attributes TensorFlow gives it: a way of `compat_v1/attributes.py`
     vjp: Callable[..., Any] | None  # filled by transform/rules.py on first use
     jvp: Callable[..., Any] | None
 

@@ -55,7 +55,7 @@ class Trackable:
         """Give a new child what a restored checkpoint has for it."""
         deferred = self.__dict__.get(DEFERRED)
         if deferred is not None:
-            deferred.arrived(self, name, child)
+            deferred.accept_child(self, name, child)
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         """The children, by name."""

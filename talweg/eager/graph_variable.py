@@ -122,7 +122,7 @@ class GraphVariable(Variable):
         tensor = convert_to_tensor(initial_value, dtype=dtype)
         own = getattr(tensor, "node", None)
         if own is not None and own.table is not graph.table and hasattr(tensor.graph, "outer"):
-            tensor = hooks.lifted(tensor)  # of a function that is traced in the graph
+            tensor = hooks.lift_initial_value(tensor)  # of a function that is traced in the graph
             own = getattr(tensor, "node", None)
         return tensor if own is not None and own.table is graph.table else graph.bring_in(tensor)
 

@@ -20,7 +20,7 @@ class LibraryTrackable(Trackable):
     @property
     def _type_spec(self) -> Any:
         """The spec of a variable: shape, dtype and trainability."""
-        return hooks.exported("type_spec_from_value")(self)
+        return hooks.look_up_export("type_spec_from_value")(self)
 
     @property
     def op(self) -> Any:

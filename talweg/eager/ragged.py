@@ -68,7 +68,7 @@ class RaggedTensor(RaggedFactories):
         self._values, self._row_splits, self._uniform = values, row_partition, uniform
         if not _APPEARED:
             _APPEARED.append(True)
-            hooks.ragged_appears()
+            hooks.enable_ragged_dispatch()
 
     @classmethod
     def _of(cls, values: Any, splits: Any, uniform: object = None) -> RaggedTensor:

@@ -103,7 +103,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
             if base is not None:
                 if shape is None and getattr(initial_value, "level", 0):
                     shape = initial_value.shape  # what holds for every call
-                initial_value = hooks.lifted(initial_value)
+                initial_value = hooks.lift_initial_value(initial_value)
             dtype = None if dtype is None else as_dtype(dtype)
             tensor: Any = convert_to_tensor(initial_value, dtype=dtype)
         self._shape = tensor.shape if shape is None else TensorShape(shape)

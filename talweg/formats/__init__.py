@@ -1,1 +1,1 @@
-"""File formats: what files and messages consist of, read and written without tensors."""
+"""File formats: the parts of files and messages, read and written without tensors."""

@@ -28,7 +28,7 @@ MUCH = 1 << 16  # bytes summed after which a native function is compiled
 
 
 class _Summed:
-    """How many bytes were summed so far."""
+    """Counts the bytes summed so far."""
 
     count = 0
 
@@ -48,7 +48,7 @@ def _byte_table() -> list[int]:
 
 @cache
 def _pair_table() -> np.ndarray:
-    """The register after two bytes, for every pair of them."""
+    """Return the register after two bytes, for every pair of them."""
     table = np.array(_byte_table(), np.uint32)
     pairs = np.arange(1 << 16, dtype=np.uint32)
     first = table[pairs & 0xFF]
@@ -56,7 +56,7 @@ def _pair_table() -> np.ndarray:
 
 
 def _product(a: int, b: Any) -> Any:
-    """a times b modulo the polynomial; b may be an array of registers."""
+    """Multiply a by b modulo the polynomial; b may be an array of registers."""
     total = np.zeros_like(b)
     for bit in range(31, -1, -1):
         if a >> bit & 1:
@@ -67,7 +67,7 @@ def _product(a: int, b: Any) -> Any:
 
 @cache
 def _power(exponent: int) -> int:
-    """x to the power 2**exponent."""
+    """Compute x to the power 2**exponent."""
     if exponent == 0:
         return 1 << 30
     half = _power(exponent - 1)
@@ -75,7 +75,7 @@ def _power(exponent: int) -> int:
 
 
 def _shift_zeros(register: object, count: int) -> Any:
-    """The register after `count` more bytes that are zero."""
+    """Return the register after `count` more bytes that are zero."""
     exponent = 3
     while count:
         if count & 1:
@@ -86,7 +86,7 @@ def _shift_zeros(register: object, count: int) -> Any:
 
 
 def _of_chunk(data: np.ndarray) -> int:
-    """The register after `data` (bytes), started from 0."""
+    """Compute the register after `data` (bytes), started from 0."""
     lanes = 1
     while lanes * STEPS * 2 < data.size:
         lanes *= 2
@@ -105,7 +105,7 @@ def _of_chunk(data: np.ndarray) -> int:
 
 
 def crc32c(data: Any, value: int = 0) -> int:
-    """The checksum of bytes; `value` is that of the bytes before them.
+    """Compute the checksum of bytes; `value` is that of the bytes before them.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'
@@ -130,5 +130,5 @@ def crc32c(data: Any, value: int = 0) -> int:
 
 
 def mask_checksum(checksum: int) -> int:
-    """A checksum as it stands in files, where it may itself be summed."""
+    """Return a checksum as it stands in files, where it may itself be summed."""
     return ((checksum >> 15 | checksum << 17) + MASK_DELTA) & ONES

@@ -82,7 +82,8 @@ _KINDS = {
 
 @cache
 def native_checksum() -> Callable[[Any, int], int] | None:
-    """A function of bytes and a register that gives the register after them; None if there is none.
+    """Make a native function of bytes and a register that gives the register after them; None if
+    there is none.
 
     The register is as it is inside: the caller complements it before and after.
     """

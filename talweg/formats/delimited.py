@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def wrong(what: str) -> Exception:
-    """The error of a record that is not as it should be; the caller raises it."""
+    """Return the error of a record that is not as it should be; the caller raises it."""
     return InvalidArgumentError(None, None, compose("TW207", what))
 
 
 def fields_of(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
-    """The fields of one record; line ends may stand in quotes and before a field only."""
+    """Split one record into fields; line ends may stand in quotes and before a field only."""
     fields, at, end = [], 0, len(record)
     while at < end:
         first = record[at : at + 1]
@@ -115,7 +115,9 @@ class Records:
 def value(
     data: bytes, dtype: DType, default: np.generic | None, number: int, missing: bytes
 ) -> Any:
-    """The value of field `number`, bytes for strings; InvalidArgumentError for what is none."""
+    """Parse field `number`, bytes for strings; InvalidArgumentError for text that is no such
+    value.
+    """
     if not data or data == missing:
         if default is None:
             raise wrong(f"Field {number} is required but missing in record!")

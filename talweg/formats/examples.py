@@ -30,7 +30,7 @@ def not_an_example(reason: str = "") -> InvalidArgumentError:
 
 
 def _contents(data: bytes, *kinds: int) -> Iterator[bytes]:
-    """What the fields with number 1 hold; those of other kinds are unknown fields, left out."""
+    """Yield the fields with number 1; those of other kinds are unknown fields, left out."""
     return (
         content
         for number, kind, content in read_raw_fields(data, not_an_example)
@@ -38,7 +38,7 @@ def _contents(data: bytes, *kinds: int) -> Iterator[bytes]:
     )
 
 
-def _packed_integers(data: bytes) -> list[int]:
+def _unpack_integers(data: bytes) -> list[int]:
     found, place, size = [], 0, len(data)
     while place < size:
         if data[place] < 0x80:  # one byte
@@ -51,7 +51,7 @@ def _packed_integers(data: bytes) -> list[int]:
 
 
 def feature(data: bytes) -> tuple[int, Any]:
-    """The kind of a feature, 0 for none, and its values."""
+    """Parse a feature: its kind, 0 for none, and its values."""
     kind, values = 0, b""
     for number, wire, content in read_raw_fields(data, not_an_example):
         if number in (BYTES, FLOATS, INTEGERS) and wire == LENGTH:
@@ -68,14 +68,14 @@ def feature(data: bytes) -> tuple[int, Any]:
         for number, wire, content in read_raw_fields(values, not_an_example):
             if number != 1 or wire not in (LENGTH, VARINT):
                 continue
-            packed = _packed_integers(content) if wire == LENGTH else [to_signed(content)]
+            packed = _unpack_integers(content) if wire == LENGTH else [to_signed(content)]
             numbers += packed
         return kind, np.array(numbers, np.int64)
     return 0, []
 
 
 def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The names and values of a dictionary."""
+    """Parse the names and values of a dictionary."""
     for number, wire, content in read_raw_fields(data, not_an_example):
         if number != 1 or wire != LENGTH:
             continue
@@ -94,7 +94,7 @@ def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _part(data: bytes, wanted: int) -> bytes:
-    """The inner message of a field; several are one after the other."""
+    """Return the inner message of a field; several are one after the other."""
     return b"".join(
         content
         for number, wire, content in read_raw_fields(data, not_an_example)
@@ -103,10 +103,10 @@ def _part(data: bytes, wanted: int) -> bytes:
 
 
 def features(data: bytes) -> dict[str, bytes]:
-    """The features of an Example, each as the bytes of its message."""
+    """Return the features of an Example, each as the bytes of its message."""
     return dict(_entries(_part(data, 1)))
 
 
 def feature_lists(data: bytes) -> dict[str, list[bytes]]:
-    """The lists of features of a SequenceExample."""
+    """Return the lists of features of a SequenceExample."""
     return {name: list(_contents(value, LENGTH)) for name, value in _entries(_part(data, 2))}

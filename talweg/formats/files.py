@@ -31,7 +31,7 @@ _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2  # <fcntl.h>, <linux/fs.h
 
 
 def check_name(path: Any) -> Any:
-    """The name of a file; InvalidArgumentError for one that no file has."""
+    """Return the name of a file; InvalidArgumentError for one that no file has."""
     if ("\0" in path) if isinstance(path, str) else (b"\0" in path):
         raise invalid("TW209", f"{path!r} has a zero byte in it, as no name of a file has")
     return path
@@ -80,7 +80,7 @@ def write_file(path: str, parts: Iterable[Any], durable: bool = True) -> None:
 
 @contextlib.contextmanager
 def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
-    """A file to be written, which gets its name `path` at the end, if nothing was raised.
+    """Open a file to be written, which gets its name `path` at the end, if nothing was raised.
 
     durable: whether its bytes and its name are on the disk before this returns, as far as the
     system can promise it.  Errors of the system are TensorFlow's: ResourceExhaustedError with the
@@ -122,7 +122,7 @@ def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def _new_file(path: str) -> tuple[str, BinaryIO]:
-    """A new file beside `path`, locked: its name, and itself."""
+    """Return a new file beside `path`, locked: its name, and itself."""
     folder = os.path.dirname(path)
     while True:
         handle, temporary = tempfile.mkstemp(SUFFIX, _start(path), folder or ".")
@@ -139,7 +139,9 @@ def _new_file(path: str) -> tuple[str, BinaryIO]:
 
 
 def _start(path: str) -> str:
-    """What the names of temporary files for `path` begin with: no name has over 255 bytes."""
+    """Return the prefix of temporary names for `path`, short enough: no name has over 255
+    bytes.
+    """
     name = os.path.basename(path)
     if len(os.fsencode(name)) > LONGEST:
         name = f"{name[:40]}.{zlib.crc32(os.fsencode(name)):08x}"
@@ -182,7 +184,8 @@ def _lock(path: str) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def partial_folder(path: str) -> Iterator[str]:
-    """A new folder to be filled, which gets its name `path` at the end, if nothing was raised.
+    """Make a new folder to be filled, which gets its name `path` at the end, if nothing was
+    raised.
 
     What a folder of that name holds besides stays (hard links where the system has them).  The two
     change places in one step where the system can do that (Linux, macOS); elsewhere a process that
@@ -208,7 +211,7 @@ def partial_folder(path: str) -> Iterator[str]:
 
 
 def _keep_others(part: str, folder: str) -> None:
-    """Give `part` what only `folder` has."""
+    """Move the files that only `folder` has to `part`."""
     if not os.path.isdir(folder):
         return
     with os.scandir(folder) as entries:
@@ -267,7 +270,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _umask() -> int:
-    """The permissions that new files of this process go without."""
+    """Return the permissions that new files of this process go without."""
     present = os.umask(0o022)
     os.umask(present)
     return present

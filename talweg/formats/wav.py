@@ -24,7 +24,7 @@ def encode(samples: Any, rate: int) -> bytes:
 
 
 def decode(contents: bytes, channels: int, length: int) -> tuple[np.ndarray, int]:
-    """(samples `[length, channels]` as float32 in [-1, 1], samples a second).
+    """Decode (samples `[length, channels]` as float32 in [-1, 1], samples a second).
 
     -1 for `channels` and `length` takes those of the file; a file with fewer channels repeats its
     last, one with fewer samples is followed by zeros.

@@ -15,13 +15,13 @@ from talweg.core.errors import DataLossError, OpError, compose
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 
 
-def damaged_error(text: str) -> OpError:
+def data_loss_error(text: str) -> OpError:
     """Make the error of a damaged checkpoint, which the caller raises."""
     return DataLossError(None, None, compose("TW507", text))
 
 
 def read_varint(
-    data: bytes, at: int, error: Callable[[str], Exception] = damaged_error
+    data: bytes, at: int, error: Callable[[str], Exception] = data_loss_error
 ) -> tuple[int, int]:
     """Read an unsigned number of at most 64 bits at offset `at`; also where it ends.
 
@@ -58,7 +58,7 @@ def to_signed(number: int) -> int:
 
 
 def read_raw_fields(
-    data: bytes, error: Callable[[str], Exception] = damaged_error
+    data: bytes, error: Callable[[str], Exception] = data_loss_error
 ) -> Iterator[tuple[int, int, Any]]:
     """Read the fields of a message in order: number, wire type, an int (VARINT) or bytes."""
     at, end = 0, len(data)

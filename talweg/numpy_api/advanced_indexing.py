@@ -1,4 +1,4 @@
-"""Indexing by arrays and masks, as NumPy's: what `tensor[...]` does once its behaviour is enabled.
+"""Advanced indexing by arrays and masks, as NumPy's: `tensor[...]` once its behaviour is enabled.
 
 Basic indices (integers, slices, None, ...) are applied first, with a full slice where an array
 stands.  The arrays, broadcast, then choose along their axes; the axes of their common shape stand
@@ -24,7 +24,7 @@ _plain = hooks.getitem
 
 
 def index(x: Any, key: object) -> Any:
-    """x[key], as NumPy has it."""
+    """Index x[key], as NumPy does."""
     if isinstance(key, list) and any(isinstance(part, (list, slice)) for part in key):
         key = tuple(key)
     parts = key if type(key) is tuple else (key,)
@@ -45,12 +45,14 @@ def _is_array(part: Any) -> bool:
 
 
 def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
-    """(basic indices with full slices for arrays, (axis of what they leave, array))."""
+    """Separate indices: (basic ones with full slices for arrays, (axis of their result,
+    array)).
+    """
     spelled: list[Any] = [_as_index(part) if _is_array(part) else part for part in parts]
     basic: list[Any] = []
     arrays: list[tuple[int, Tensor]] = []
     axis = 0
-    for part in _spelled_out(spelled, x.ndim):
+    for part in _expand_parts(spelled, x.ndim):
         if isinstance(part, Tensor) and part.ndim:
             arrays.append((axis, part))
             basic.append(slice(None))
@@ -61,8 +63,8 @@ def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
     return basic, arrays
 
 
-def _spelled_out(parts: list, rank: int) -> list:
-    """Masks as one array for each of their axes, and `...` as slices."""
+def _expand_parts(parts: list, rank: int) -> list:
+    """Expand masks to one array for each of their axes, and `...` to slices."""
     parts_out: list[Any] = []
     for part in parts:
         if isinstance(part, Tensor) and part.dtype.is_bool:
@@ -86,7 +88,7 @@ def _as_index(part: object) -> Tensor:
 
 
 def _gather_elements(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -> Tensor:
-    """The elements that arrays choose of what basic indices leave."""
+    """Gather the elements that arrays index in the result of the basic indices."""
     rest = _plain(x, tuple(basic))
     axes = [axis for axis, _ in arrays]
     first = axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
@@ -105,6 +107,6 @@ def _gather_elements(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -
 
 
 def _count_from_front(array: Tensor, size: Tensor) -> Tensor:
-    """Indices with the negative ones counted from the end."""
+    """Count negative indices from the end."""
     array = cast(array, "int64")
     return look_up("where")(array < as_array(0, array.dtype), array + size, array)

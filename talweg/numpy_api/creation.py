@@ -200,7 +200,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float) -> T
 
 
 def tensor_of(values: np.ndarray, dtype: DType) -> Tensor:
-    """An array that NumPy made as a tensor of a dtype."""
+    """Return an array that NumPy made as a tensor of a dtype."""
     return as_array(values.astype(dtype.numpy_dtype))
 
 
@@ -230,7 +230,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 @export("experimental.numpy.tril")
 def tril(m: TensorLike, k: int = 0) -> Tensor:
-    """Matrices without what is above the k-th diagonal.  ValueError for less than two axes.
+    """Set the elements above the k-th diagonal to 0.  ValueError for less than two axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.tril([[1, 2], [3, 4]]).numpy()
@@ -245,7 +245,7 @@ def tril(m: TensorLike, k: int = 0) -> Tensor:
 
 @export("experimental.numpy.triu")
 def triu(m: TensorLike, k: int = 0) -> Tensor:
-    """Matrices without what is below the k-th diagonal.  ValueError for less than two axes.
+    """Set the elements below the k-th diagonal to 0.  ValueError for less than two axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.triu([[1, 2], [3, 4]]).numpy()

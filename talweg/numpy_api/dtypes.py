@@ -1,4 +1,4 @@
-"""NumPy's types under its names, what they are together, and `select`."""
+"""NumPy's types under its names, their promotion, and `select`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy's functions of each element: `UNARY` and `BINARY` say what computes them and in what dtype.
+"""NumPy's functions of each element: `UNARY` and `BINARY` name the primitive and the dtype.
 
 Functions of numbers that are no integers take integers as the default float; those of two operands
 take both in their common dtype.
@@ -118,7 +118,7 @@ _NARROW = frozenset(("floor_divide", "mod", "remainder", "power"))  # of bool: o
 
 
 def _cast_operand(takes: str, values: tuple[Any, ...]) -> list[Any]:
-    """Values in the dtype that a function takes them in."""
+    """Cast values to the dtype in which a function takes them."""
     if takes == BOOL:
         return [cast(as_array(value), bool_) for value in values]
     if takes == ANY:
@@ -181,7 +181,7 @@ _logical_not = globals()["logical_not"]
 
 @export("experimental.numpy.clip")
 def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
-    """`a` with what is below `a_min` or above `a_max` replaced by these; None stands for no limit.
+    """Clip `a` to the range from `a_min` to `a_max`; None stands for no limit.
 
     ValueError for no limit at all.
 
@@ -310,7 +310,7 @@ def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def _euclid(a: Tensor, b: Tensor) -> tuple:
-    """A step of Euclid's algorithm where it has not ended."""
+    """Return a step of Euclid's algorithm where it has not ended."""
     zero = as_array(0, b.dtype)
     ended = look_up("equal")(b, zero)
     rest = look_up("math.floormod")(a, where(ended, as_array(1, b.dtype), b))

@@ -99,7 +99,7 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
 
 @export("experimental.numpy.nonzero")
 def nonzero(a: TensorLike) -> list[Tensor]:
-    """The indices of what is not 0: a vector for each axis.
+    """Find the indices of elements that are not 0: a vector for each axis.
 
     >>> import talweg as tf
     >>> [x.numpy().tolist() for x in tf.experimental.numpy.nonzero([[0, 5], [6, 0]])]

@@ -34,7 +34,7 @@ BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of intege
 
 
 def operand(value: Any) -> tuple[Any, DType, bool]:
-    """(a value as a tensor or Python value, its dtype, whether that is weak)."""
+    """Return (a value as a tensor or Python value, its dtype, whether that is weak)."""
     if is_tensor_like(value):
         return value, value.dtype, getattr(value, "_weak", False)
     first = leaf(value)
@@ -49,7 +49,9 @@ def operand(value: Any) -> tuple[Any, DType, bool]:
 
 
 def meet(a: DType, weak_a: bool, b: DType, weak_b: bool) -> tuple[DType, bool]:
-    """(the common dtype, whether it is weak); TypeError in the mode "safe" if bits may be lost."""
+    """Join dtypes: (the common dtype, whether it is weak); TypeError in the mode "safe" if bits
+    may be lost.
+    """
     if weak_a != weak_b:
         strong, weak = (b, a) if weak_a else (a, b)
         return _with_weak(strong, weak)
@@ -121,7 +123,7 @@ def _unsafe(a: DType, b: DType) -> TypeError:
 
 
 def meet_operands(x: object, y: object) -> tuple[Tensor, Tensor, bool]:
-    """Two operands in their common dtype, and whether that is weak."""
+    """Convert two operands to their common dtype, and says whether that is weak."""
     (x, a, weak_a), (y, b, weak_b) = operand(x), operand(y)
     dtype, weak = meet(a, weak_a, b, weak_b)
     return _as(x, dtype), _as(y, dtype), weak
@@ -134,7 +136,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
 
 
 def mark_weak(result: object, weak: bool) -> Any:
-    """A result, marked where it is weak."""
+    """Return a result, marked where it is weak."""
     if weak and isinstance(result, Tensor):
         result._weak = True  # type: ignore[attr-defined]
     return result
@@ -151,7 +153,7 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
 
 
 def lattice_operators() -> dict[str, Callable[..., Any]]:
-    """The operators, as those two modes have them."""
+    """Return the operators, as those two modes have them."""
     return {
         name: _operator(name)
         for name in ("add", "subtract", "multiply", "truediv", "floordiv", "mod", "pow")

@@ -1,4 +1,4 @@
-"""Questions: about numbers, about dtypes, about two arrays; and parts of complex numbers."""
+"""Predicates of numbers, of dtypes, of two arrays; and parts of complex numbers."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def _times(x: Tensor, y: Tensor) -> Tensor:
-    """The product; of truth values, whether both are true."""
+    """Return the product; of truth values, whether both are true."""
     return look_up("experimental.numpy.multiply")(x, y)
 
 

@@ -1,4 +1,4 @@
-"""What dtype NumPy's functions give: defaults for Python values, the common dtype of operands.
+"""NumPy's promotion: defaults for Python values, the common dtype of operands.
 
 Python numbers are weak: they take the dtype of the array beside them if its kind can hold them
 (NEP 50).  `preferences` says what `experimental_enable_numpy_behavior` asked for.
@@ -34,7 +34,7 @@ def axis_within(axis: int, rank: int, function: str) -> int:
 
 
 class Preferences:
-    """What was asked for, for the whole process."""
+    """Holds the settings of promotion for the whole process."""
 
     mode: str | None = None  # None: NumPy's behaviour was not enabled
     prefer_float32 = False
@@ -49,12 +49,12 @@ def lattice() -> bool:
 
 
 def default_float() -> DType:
-    """The dtype of what is made without one."""
+    """Return the dtype of arrays made without one."""
     return float32 if lattice() else float64
 
 
 def default_int() -> DType:
-    """The dtype of integers made without one."""
+    """Return the dtype of integers made without one."""
     return int32 if lattice() else int64
 
 
@@ -73,7 +73,7 @@ def leaf(value: object) -> Any:
 
 
 def numpy_dtype_of(value: Any) -> Any:
-    """What NumPy's promotion is to be asked with: a NumPy dtype, or a weak Python number."""
+    """Convert a value to an operand of NumPy's promotion: a dtype, or a weak Python number."""
     if isinstance(value, (DType, type, np.dtype, str)):
         return as_dtype(_PYTHON_TYPES.get(value, value)).numpy_dtype
     value = leaf(value)
@@ -97,7 +97,7 @@ _PYTHON_TYPES: dict[Any, Any] = {int: np.int64, complex: np.complex128}
 
 
 def to_dtype(dtype: object) -> DType:
-    """A dtype as NumPy users give it: `float` and `int` are the defaults."""
+    """Return a dtype as NumPy users give it: `float` and `int` are the defaults."""
     if dtype is float:
         return default_float()
     if dtype is int:
@@ -125,7 +125,7 @@ def _weak(value: object) -> bool:
 
 
 def as_array(value: object, dtype: object = None) -> Tensor:
-    """A value as a tensor, with NumPy's default dtypes for Python values."""
+    """Return a value as a tensor, with NumPy's default dtypes for Python values."""
     wanted = None if dtype is None else to_dtype(dtype)
     if is_tensor_like(value):
         found = tensor(value)
@@ -142,12 +142,12 @@ def as_array(value: object, dtype: object = None) -> Tensor:
 
 
 def _as_it_is(value: object) -> Any:
-    """Python numbers as NumPy takes them; nests with tensors inside as they are."""
+    """Return Python numbers as NumPy takes them; nests with tensors inside as they are."""
     return value if is_tensor_like(leaf(value)) else np.asarray(value)
 
 
 def promote(*values: object) -> list[Any]:
-    """Values as tensors of their common dtype."""
+    """Convert values to tensors of their common dtype."""
     dtype = common_dtype(*values)
     return [as_array(value, dtype) for value in values]
 
@@ -159,7 +159,7 @@ def inexact(value: object) -> Tensor:
 
 
 def inexact_pair(x: object, y: object) -> list[Any]:
-    """Two values as floats or complex numbers of one dtype."""
+    """Convert two values to floats or complex numbers of one dtype."""
     dtype = common_dtype(x, y)
     if not (dtype.is_floating or dtype.is_complex):
         dtype = default_float()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def sum_dtype(x: Tensor) -> DType:
-    """The dtype in which NumPy adds: integers narrower than the default are widened."""
+    """Return the dtype in which NumPy adds: integers narrower than the default are widened."""
     if x.dtype.is_bool:
         return default_int()
     if not x.dtype.is_integer or x.dtype.size >= default_int().size:
@@ -254,7 +254,7 @@ def nansum(
     dtype: DTypeLike | None = None,
     keepdims: bool | None = False,
 ) -> Tensor:
-    """The sum of what is not NaN.
+    """Sum the elements that are not NaN.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.nansum([1.0, float("nan")]).numpy().item()
@@ -270,7 +270,7 @@ def nanprod(
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The product of what is not NaN.
+    """Multiply the elements that are not NaN.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.nanprod([2.0, float("nan")]).numpy().item()
@@ -286,7 +286,7 @@ def nanmean(
     dtype: DTypeLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The mean of what is not NaN.
+    """Compute the mean of the elements that are not NaN.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.nanmean([2.0, float("nan"), 4.0]).numpy().item()
@@ -344,7 +344,7 @@ def average(
 
 @export("experimental.numpy.count_nonzero")
 def count_nonzero(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
-    """How many elements over axes are not 0.
+    """Count the elements over axes that are not 0.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.count_nonzero([0, 3]).numpy().item()

@@ -152,7 +152,7 @@ class Combining:
         """
         if not datasets:
             raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
-        exported = hooks.exported
+        exported = hooks.look_up_export
         if not hasattr(weights, "stage"):
             datasets, weights = _check_weights(datasets, weights)
             if len(datasets) == 1:
@@ -205,5 +205,5 @@ def _check_weights(datasets: Any, weights: object) -> tuple[list, Any]:
     kept = [number for number, value in enumerate(values) if value > 0]
     if not kept:
         return datasets[:1], None
-    logarithm = hooks.exported("math.log")
+    logarithm = hooks.look_up_export("math.log")
     return [datasets[number] for number in kept], logarithm(convert_to_tensor(values[kept]))[None]

@@ -260,7 +260,7 @@ def _as_numpy(item: np.generic | np.ndarray) -> Any:
     if isinstance(item, RaggedTensor):
         return item.numpy()
     if isinstance(item, SparseTensor):
-        return hooks.exported("sparse.to_dense")(item).numpy()
+        return hooks.look_up_export("sparse.to_dense")(item).numpy()
     if hasattr(item, "numpy_elements"):
         return item.numpy_elements()
     return item

@@ -47,7 +47,7 @@ def paths_stage(filenames: object) -> Stage:
     if type(names) is not Symbol and not names.ndim:
         names = element.wrap(names._array.reshape(1))
     elif type(names) is Symbol:
-        names = hooks.exported("reshape")(names, [-1])
+        names = hooks.look_up_export("reshape")(names, [-1])
     return TensorSlices(names)
 
 

@@ -229,7 +229,7 @@ class Grouping:
         sizes = np.array(bucket_batch_sizes, np.int64)
         lowest = np.concatenate([[np.iinfo(np.int32).min], limits]).astype(np.int32)
         highest = np.concatenate([limits, [np.iinfo(np.int32).max]]).astype(np.int32)
-        exported = hooks.exported
+        exported = hooks.look_up_export
 
         def bucket(*args: object) -> Any:
             length = hooks.cast(convert_to_tensor(element_length_func(*args)), int32)

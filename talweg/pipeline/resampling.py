@@ -22,7 +22,7 @@ COUNTED, FIRST = 32, 10  # elements counted at a time; how many of each class ar
 
 def find_public(name: str) -> Callable[..., Any]:
     """A public function."""
-    return hooks.exported(name)
+    return hooks.look_up_export(name)
 
 
 def acceptance(initial: Any, target: Any) -> tuple[Any, Any]:

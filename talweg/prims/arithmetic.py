@@ -428,6 +428,7 @@ class cast:
     operands = "x"
     sizes = "same"
     tf_type = "Cast"
+    tf_attributes = "cast"
 
     def infer(x, *, dtype):
         return Aval(x.dims, dtype)

@@ -28,6 +28,7 @@ class check_numerics:
     """
 
     operands = "x"
+    tf_attributes = "check_numerics"
     accepts = FLOATING
 
     def infer(x, *, message):

@@ -61,6 +61,7 @@ class matmul:
     """
 
     operands = "x y"
+    tf_attributes = "matmul"
 
     def tf_type(x, y):
         return "MatMul" if x.dims is None or len(x.dims) == 2 else "BatchMatMulV2"

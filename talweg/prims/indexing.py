@@ -130,6 +130,7 @@ class gather:
     operands = "x i"
     sizes = "gather"
     tf_type = "GatherV2"
+    tf_attributes = "gather"
 
     def infer(x, i, *, axis, batch_dims):
         return Aval(_gather_dims("gather", x, i, axis, batch_dims), x.dtype)
@@ -441,8 +442,7 @@ def scatter_into(name: str, kind, whole: np.ndarray, i, updates: np.ndarray):
 
 
 def nd_updates(s, i, u, dims: Sequence[Any]):
-    """`ScatterRule.at` for updates u [..., r] of the places i [..., depth] in an array of
-    `dims`."""
+    """`ScatterRule.at` for updates u [..., r] at i [..., depth] in an array of `dims`."""
     depth, lead = i.dims[-1], len(i.dims) - 1
 
     def at(index):

@@ -25,6 +25,7 @@ class stack:
     sizes = "stack"
     tf_type = "Pack"
     tf_name = "stack"
+    tf_attributes = "stack"
 
     def infer(*values, axis):
         first = values[0]
@@ -102,6 +103,7 @@ class unstack:
     operands = "x"
     tf_type = "Unpack"
     tf_name = "unstack"
+    tf_attributes = "unstack"
     multiple = True
 
     def infer(x, *, axis):
@@ -136,6 +138,7 @@ class split:
     operands = "x"
     tf_type = "SplitV"
     tf_name = "split"
+    tf_attributes = "split"
     multiple = True
 
     def infer(x, *, sizes, axis):

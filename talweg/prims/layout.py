@@ -86,6 +86,7 @@ class reshape:
 
     operands = "x"
     sizes = "reshape"
+    tf_attributes = "reshape"
 
     def infer(x, *, shape):
         if x.dims is not None and differ(math.prod(x.dims), math.prod(shape)):
@@ -144,6 +145,7 @@ class transpose:
     operands = "x"
     sizes = "transpose"
     tf_name = "transpose"
+    tf_attributes = "transpose"
 
     def infer(x, *, perm):
         if sorted(perm) != list(range(x.ndim)):
@@ -370,6 +372,7 @@ class concat:
     sizes = "concat"
     tf_type = "ConcatV2"
     tf_name = "concat"
+    tf_attributes = "concat"
 
     def infer(*values, axis):
         first = values[0]

@@ -103,6 +103,7 @@ class reduce_sum:
     """y = Σ x over axes."""
 
     operands = "x"
+    tf_attributes = "reduction"
     infer = _infer("reduce_sum", NUMERIC)
 
     def numpy(x: np.ndarray, *, axes, keepdims):
@@ -193,6 +194,7 @@ class reduce_mean:
     """y = the mean of x over axes; integers are divided with the rest dropped, 0 / 0 is NaN."""
 
     operands = "x"
+    tf_attributes = "reduction"
     infer = _infer("reduce_mean", NUMERIC)
 
     def numpy(x: np.ndarray, *, axes, keepdims):
@@ -240,6 +242,7 @@ class reduce_prod:
     """y = Π x over axes.   dy/dxᵢ = Πⱼ≠ᵢ xⱼ, exact where elements are zero."""
 
     operands = "x"
+    tf_attributes = "reduction"
     infer = _infer("reduce_prod", NUMERIC)
 
     def numpy(x: np.ndarray, *, axes, keepdims):
@@ -342,6 +345,7 @@ def _extreme(name, kernel, text):
     fields = {
         "__doc__": text,
         "operands": "x",
+        "tf_attributes": "reduction",
         "infer": _infer(name, REAL),
         "numpy": numpy,
         "vjp": vjp,
@@ -375,6 +379,7 @@ def _logical(name, kernel, text):
     fields = {
         "__doc__": text,
         "operands": "x",
+        "tf_attributes": "reduction",
         "infer": _infer(name, frozenset({bool_})),
         "numpy": lambda x, *, axes, keepdims: kernel.reduce(x, axes, keepdims=keepdims),
         "no_gradient": LOGICAL,
@@ -394,7 +399,7 @@ reduce_all = _logical("reduce_all", np.logical_and, "y = whether all of x over a
 reduce_any = _logical("reduce_any", np.logical_or, "y = whether some of x over axes is true.")
 
 
-def _arg_extreme(name, kernel, text):
+def _arg_extreme(name, kernel, which):
     def infer(x, *, axis, dtype):
         check_dtype(name, "input", x.dtype, REAL | {bool_})
         if same(x.dims[axis], 0):
@@ -427,9 +432,10 @@ def _arg_extreme(name, kernel, text):
         return narrow(t, t.reduce_min(positions, axes=(axis,), keepdims=False), dtype)
 
     fields = {
-        "__doc__": text,
+        "__doc__": f"y = the first place of the {which} element along axis; NaN is passed over.",
         "operands": "x",
         "tf_type": f"Arg{name[3:].title()}",
+        "tf_attributes": "arg_extreme",
         "infer": infer,
         "numpy": numpy,
         "no_gradient": CHOICE,
@@ -442,16 +448,8 @@ def _arg_extreme(name, kernel, text):
     return primitive(type(name, (), fields))
 
 
-argmax = _arg_extreme(
-    "argmax",
-    np.argmax,
-    "y = the first place of the largest element along axis; NaN is passed over.",
-)
-argmin = _arg_extreme(
-    "argmin",
-    np.argmin,
-    "y = the first place of the smallest element along axis; NaN is passed over.",
-)
+argmax = _arg_extreme("argmax", np.argmax, "largest")
+argmin = _arg_extreme("argmin", np.argmin, "smallest")
 
 
 @primitive

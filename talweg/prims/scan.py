@@ -185,6 +185,7 @@ class cumsum:
     """yᵢ = Σⱼ≤ᵢ xⱼ along an axis.   x̄ is the cumulative sum of ȳ from the other end."""
 
     operands = "x"
+    tf_attributes = "scan"
     infer = _infer("cumsum", NUMERIC)
     numpy = _kernel(np.add, 0)
 
@@ -237,6 +238,7 @@ class cumprod:
     """yᵢ = Πⱼ≤ᵢ xⱼ along an axis; the derivatives are linear recurrences, exact at zeros."""
 
     operands = "x"
+    tf_attributes = "scan"
     infer = _infer("cumprod", NUMERIC)
     numpy = _kernel(np.multiply, 1)
     vjp = _facing(_cumprod_vjp)

@@ -57,6 +57,7 @@ class one_hot:
 
     operands = "i"
     tf_name = "one_hot"
+    tf_attributes = "one_hot"
 
     def infer(i, *, depth, axis, dtype):
         if i.dtype not in {uint8, int8, int32, int64}:

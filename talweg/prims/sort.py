@@ -112,6 +112,7 @@ class top_k:
 
     operands = "x"
     tf_type = "TopKV2"
+    tf_attributes = "top_k"
     multiple = True
 
     def infer(x, *, k, smallest, dtype):

@@ -35,6 +35,7 @@ class constant:
     sizes = "constant"
     role = Role.CONSTANT
     tf_type = "Const"
+    tf_attributes = "constant"
     effect = GRAPH
     no_gradient = NoGradient("a constant depends on nothing")
     batch = LOOP
@@ -54,6 +55,7 @@ class placeholder:
 
     operands = ""
     role = Role.PLACEHOLDER
+    tf_attributes = "placeholder"
     effect = INPUT
     no_gradient = NoGradient("an input depends on nothing")
     batch = LOOP
@@ -72,6 +74,7 @@ class placeholder_with_default:
 
     operands = "x"
     role = Role.DEFAULTED
+    tf_attributes = "placeholder"
     effect = INPUT
     memory = "view"
 
@@ -167,6 +170,7 @@ class shape_of:
     operands = "x"
     sizes = "shape"
     tf_type = "Shape"
+    tf_attributes = "shape_of"
     no_gradient = NoGradient("a size is an integer")
     memory = "none"
     samples = (Sample([2, 3], dtype_=int32), Sample([], dtype_=int64))
@@ -250,6 +254,7 @@ class read_variable:
     operands = "*controls"
     role = Role.READ
     tf_type = "ReadVariableOp"
+    tf_attributes = "read_variable"
     effect = READ
     no_gradient = ORDER
     batch = LOOP
@@ -347,6 +352,7 @@ class update_variable:
 
     operands = "*values"
     role = Role.WRITE
+    tf_attributes = "update_variable"
 
     def tf_type(*values, variable, rule, strict=True, place=None):
         return UPDATE_TYPES[rule]

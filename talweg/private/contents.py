@@ -194,7 +194,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "python.eager.backprop": at("talweg.private.gradient_registry", "record_gradient"),
     "python.eager.execute": at("talweg.private.gradient_registry", "record_gradient"),
     "python.ops.confusion_matrix": {
-        "remove_squeezable_dimensions": f"{FIRST}:squeezed_labels",
+        "remove_squeezable_dimensions": f"{FIRST}:squeeze_labels",
     },
     "python.training.checkpoint_management": {
         **{name: f"train.{name}" for name in ("latest_checkpoint", "CheckpointManager")},
@@ -230,7 +230,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     },
     "python.util.tf_contextlib": {"contextmanager": "contextlib:contextmanager"},
     "compiler.tf2xla.python.xla": {
-        "dynamic_update_slice": "talweg.api.array.writing:placed_by_xla",
+        "dynamic_update_slice": "talweg.api.array.writing:xla_dynamic_update_slice",
         **at("talweg.private.xla", "call_module", "call_module_maximum_supported_version"),
     },
 }

@@ -1,4 +1,6 @@
-"""`tensorflow.python.eager.context`: what runs operations, as libraries ask for it."""
+"""`tensorflow.python.eager.context`: the context that runs operations, as far as libraries use
+it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def async_wait() -> None:
 
 
 class EagerContext:
-    """What runs operations, as `context()` gives it."""
+    """Describes the devices and the mode of execution, as `context()` gives them."""
 
     def clear_kernel_cache(self) -> None:
         """Forget prepared kernels: there are none, an operation is a call of NumPy."""
@@ -36,7 +38,7 @@ class EagerContext:
         return look_up("executing_eagerly")()
 
     def num_gpus(self) -> int:
-        """How many GPUs there are."""
+        """Return the number of GPUs."""
         return len(look_up("config.list_logical_devices")("GPU"))
 
     @property
@@ -66,7 +68,7 @@ _reset_context = reset_context
 
 
 def context() -> EagerContext:
-    """The context of this process."""
+    """Return the context of this process."""
     return CONTEXT
 
 
@@ -75,25 +77,25 @@ def ensure_initialized() -> None:
 
 
 def eager_mode() -> Any:
-    """A block whose operations run at once."""
+    """Return a block whose operations run at once."""
     return dispatch.eagerly()
 
 
 def graph_mode() -> Any:
-    """A block whose operations go to the default graph of `compat.v1`."""
+    """Return a block whose operations go to the default graph of `compat.v1`."""
     return look_up("compat.v1.Graph")().as_default()
 
 
 def get_device_name() -> str:
-    """The device that `tf.device` has put in force; '' for none."""
+    """Return the device that `tf.device` has put in force; '' for none."""
     return CONTEXT.device_name
 
 
 def get_config() -> Any:
-    """The settings of a session that does as this process does."""
+    """Return the settings of a session that does as this process does."""
     return look_up("compat.v1.ConfigProto")()
 
 
 def num_gpus() -> int:
-    """How many GPUs there are."""
+    """Return the number of GPUs."""
     return CONTEXT.num_gpus()

@@ -44,5 +44,5 @@ class _TensorSliceDataset(metaclass=_Kind):
 def auto_shard_dataset(
     dataset: Any, num_shards: int, index: int, num_replicas_in_sync: int | None = None
 ) -> Any:
-    """The part of a dataset that one of several workers reads."""
+    """Return the part of a dataset that one of several workers reads."""
     return dataset if num_shards == 1 else dataset.shard(num_shards, index)

@@ -1,4 +1,4 @@
-"""`tensorflow.python.util.tf_decorator` and its kin: functions that say what they decorate."""
+"""`tensorflow.python.util.tf_decorator` and its kin: decorators that know the function inside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from talweg.trace.methods import BoundFunction
 
 
 class TFDecorator:
-    """What is known of a decorated function: what it decorates, and by which decorator."""
+    """Describes a decorated function: the function inside, and the decorator's name."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list, Any]:
 
 
 def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> Any:
-    """`decorator_func` round `new_target` where it was round `previous_target`."""
+    """Put `decorator_func` round `new_target` where it was round `previous_target`."""
     known = getattr(decorator_func, "_tf_decorator", None)
     if decorator_func is previous_target or known is None:
         return new_target

@@ -1,4 +1,4 @@
-"""`tensorflow.python.util.deprecation`: decorators that warn, once, of what libraries drop."""
+"""`tensorflow.python.util.deprecation`: decorators that warn, once, of deprecated names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _when(date: str | None) -> str:
 
 
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable:
-    """A decorator: calling the function, or making an object of the class, warns."""
+    """Make a decorator: calling the function, or making an object of the class, warns."""
 
     def decorate(function: Any) -> Any:
         if isinstance(function, type):
@@ -45,10 +45,10 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 
             @functools.wraps(make)
             def initialize(self: Any, *args: object, **kwargs: object) -> None:
-                told()
+                warn()
                 make(self, *args, **kwargs)
 
-            def told() -> None:
+            def warn() -> None:
                 name = function.__qualname__
                 _warn(function, warn_once, "%s: %s %s", name, _when(date), instructions)
 
@@ -68,7 +68,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 
 
 def deprecated_endpoints(*args: str) -> Callable:
-    """A decorator that notes the names by which a function should not be called any more."""
+    """Return a decorator that notes the names by which a function should not be called any more."""
 
     def decorate(function: Any) -> Any:
         function._tf_deprecated_api_names = args
@@ -80,7 +80,7 @@ def deprecated_endpoints(*args: str) -> Callable:
 def deprecated_alias(
     deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True
 ) -> Any:
-    """A function or class under an old name, which warns."""
+    """Return a function or class under an old name, which warns."""
     text = f"use {name} instead of {deprecated_name}"
     if isinstance(func_or_class, type):
         made = type(func_or_class.__name__, (func_or_class,), {"__doc__": func_or_class.__doc__})
@@ -96,7 +96,9 @@ def deprecated_alias(
 def deprecated_args(
     date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
 ) -> Callable:
-    """A decorator: giving one of these arguments warns, unless it has the value of a tuple."""
+    """Make a decorator: giving one of these arguments warns, unless it has the value of a
+    tuple.
+    """
     fine = {x[0]: x[1:] for x in deprecated_arg_names_or_tuples if isinstance(x, tuple)}
     names = [x if isinstance(x, str) else x[0] for x in deprecated_arg_names_or_tuples]
     once = kwargs.get("warn_once", True)
@@ -132,7 +134,7 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
 ) -> Callable:
-    """A decorator: giving an argument one of these values warns."""
+    """Make a decorator: giving an argument one of these values warns."""
 
     def decorate(function: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -156,7 +158,7 @@ def deprecated_arg_values(
 
 
 def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """The value of an argument that may have been given under its old name.
+    """Return the value of an argument that may have been given under its old name.
 
     ValueError if both are given.
     """
@@ -168,7 +170,7 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
 
 
 def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: str) -> str:
-    """Documentation in which an argument has its new name."""
+    """Rewrite documentation in which an argument has its new name."""
     return old_doc.replace(f"`{old_argument}`", f"`{new_argument}`").replace(
         f"{old_argument}:", f"{new_argument}:"
     )

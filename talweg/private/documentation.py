@@ -1,4 +1,4 @@
-"""`tensorflow.tools.docs.doc_controls`: marks for what writes documentation."""
+"""`tensorflow.tools.docs.doc_controls`: marks for generators of documentation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ set_deprecated = _mark("_tf_docs_deprecated")
 
 
 def header(text: str) -> Callable[[T], T]:
-    """A decorator with a text that stands above the documentation."""
+    """Return a decorator with a text that stands above the documentation."""
 
     def decorate(obj: T) -> T:
         obj._tf_docs_header = text  # type: ignore[attr-defined]
@@ -37,7 +37,7 @@ def header(text: str) -> Callable[[T], T]:
 
 
 def inheritable_header(text: str) -> Callable[[T], T]:
-    """A decorator with a text that stands above the documentation, of subclasses too."""
+    """Return a decorator with a text that stands above the documentation, of subclasses too."""
 
     def decorate(obj: T) -> T:
         obj._tf_docs_inheritable_header = text  # type: ignore[attr-defined]
@@ -47,10 +47,10 @@ def inheritable_header(text: str) -> Callable[[T], T]:
 
 
 def get_header(obj: object) -> str | None:
-    """The text of `header`."""
+    """Return the text of `header`."""
     return getattr(obj, "_tf_docs_header", None)
 
 
 def get_inheritable_header(obj: object) -> str | None:
-    """The text of `inheritable_header`."""
+    """Return the text of `inheritable_header`."""
     return getattr(obj, "_tf_docs_inheritable_header", None)

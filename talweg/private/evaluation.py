@@ -1,4 +1,4 @@
-"""`tensorflow.python.training.evaluation`: a model of a checkpoint, evaluated once."""
+"""`tensorflow.python.training.evaluation`: evaluates the model of a checkpoint once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _v1(name: str) -> Any:
 
 
 def get_or_create_eval_step() -> Any:
-    """The graph's local variable that counts evaluations; ValueError if there are several."""
+    """Find or make the graph's local variable that counts evaluations; ValueError for several."""
     keys = _v1("GraphKeys")
     steps = _v1("get_default_graph")().get_collection(keys.EVAL_STEP)
     if len(steps) > 1:
@@ -31,7 +31,7 @@ def get_or_create_eval_step() -> Any:
 
 
 def stop_after_n_evals_hook(num_evals: int | None, log_progress: bool = True) -> Any:
-    """A hook that stops a session after so many evaluations; never if `num_evals` is None."""
+    """Make a hook that stops a session after so many evaluations; never if `num_evals` is None."""
     hook_class = _v1("train.SessionRunHook")
 
     class StopAfterNEvalsHook(hook_class):
@@ -55,7 +55,7 @@ def stop_after_n_evals_hook(num_evals: int | None, log_progress: bool = True) ->
 
 
 def _with_step(eval_ops: Any, hooks: list) -> Any:
-    """What is evaluated, and the operation that counts, which hooks are told of."""
+    """Add the operation that counts evaluations to the others, and give it to hooks."""
     step = _v1("assign_add")(get_or_create_eval_step(), 1, use_locking=True)
     for hook in hooks:
         if getattr(hook, "counts_evaluations", False):

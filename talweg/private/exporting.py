@@ -1,4 +1,4 @@
-"""`tensorflow.python.util.tf_export`: the decorators by which libraries name what they show."""
+"""`tensorflow.python.util.tf_export`: decorators that give libraries' objects public names."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _canonical() -> frozenset[str]:
 
 
 def _public_names(symbol: Any) -> list[str]:
-    """The names of one of talweg's objects."""
+    """Return the names of one of talweg's objects."""
     return [name for name, value in EXPORTS.items() if value is symbol]
 
 
@@ -86,7 +86,7 @@ def _canonical_name(symbol: Any) -> tuple[str, bool] | None:
 def get_canonical_name_for_symbol(
     symbol: Any, api_name: str = TENSORFLOW, add_prefix_to_v1_names: bool = False
 ) -> str | None:
-    """The first of the public names of a function or class; None if it has none."""
+    """Return the first of the public names of a function or class; None if it has none."""
     try:
         known = vars(symbol).get("_talweg_api_names", {}).get(api_name)
     except TypeError:
@@ -103,7 +103,7 @@ def get_canonical_name_for_symbol(
 
 
 def get_symbol_from_name(name: str) -> Any:
-    """What is public under a name, of TensorFlow or of a library; None if nothing is."""
+    """Find the object of a public name, of TensorFlow or of a library; None if there is none."""
     for api in (TENSORFLOW, KERAS):
         if (api, name) in _names:
             return _names[api, name]
@@ -117,7 +117,7 @@ def get_symbol_from_name(name: str) -> Any:
 
 
 def kwarg_only(f: Callable[..., Any]) -> Any:
-    """`f`, which refuses arguments without names."""
+    """Wrap `f` so that it refuses arguments without names."""
 
     def call(**kwargs: object) -> Any:
         return f(**kwargs)

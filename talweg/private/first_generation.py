@@ -12,7 +12,7 @@ from talweg.compat_v1.metrics.state import match_ranks
 
 @dataclass
 class InputSpec:
-    """What a layer says of its inputs: dtype, shape, rank or its bounds, sizes of axes."""
+    """Describes the inputs of a layer: dtype, shape, rank or its bounds, sizes of axes."""
 
     dtype: Any = None
     shape: Any = None
@@ -23,7 +23,7 @@ class InputSpec:
 
 
 def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
-    """The public names of a module."""
+    """Return the public names of a module."""
     return [name for name in vars(sys.modules[module_name]) if not name.startswith("_")]
 
 
@@ -36,7 +36,7 @@ def reveal_undocumented(symbol_name: str, target_module: Any = None) -> None:
 
 
 def remove_squeezable_dimensions(predictions: Any, labels: Any, weights: Any) -> tuple:
-    """Predictions, labels and weights without a last axis of size 1 that the others have not."""
+    """Squeeze a last axis of size 1 of predictions, labels or weights that the others have not."""
     labels, predictions = match_ranks(labels, predictions)
     if weights is not None:
         weights = look_up("convert_to_tensor")(weights)
@@ -48,7 +48,7 @@ def remove_squeezable_dimensions(predictions: Any, labels: Any, weights: Any) ->
 def metric_variable(
     shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
 ) -> Any:
-    """A local variable of zeros in which a metric counts."""
+    """Return a local variable of zeros in which a metric counts."""
     v1 = look_up("compat.v1")
     return v1.Variable(
         lambda: look_up("zeros")(shape, dtype),
@@ -60,12 +60,12 @@ def metric_variable(
 
 
 def safe_scalar_div(numerator: Any, denominator: Any, name: str | None = None) -> Any:
-    """A quotient; 0 where the denominator is not positive."""
+    """Return a quotient; 0 where the denominator is not positive."""
     return look_up("math.divide_no_nan")(numerator, denominator)
 
 
-def squeezed_labels(
+def squeeze_labels(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple:
-    """Labels and predictions without a last axis of size 1 that the other has not."""
+    """Squeeze a last axis of size 1 of labels or predictions that the other has not."""
     return match_ranks(labels, predictions)

@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 
 
 class KerasModeKeys:
-    """The names of what a model of Keras 2 is run for."""
+    """Names the modes of a model of Keras 2."""
 
     TRAIN, TEST, PREDICT = "train", "test", "predict"
 
@@ -49,30 +49,30 @@ def name_scope(
     values: Any = None,
     skip_on_eager: bool = True,
 ) -> Any:
-    """`tf.compat.v1.name_scope`, which TensorFlow's own operations use."""
+    """Open a `tf.compat.v1.name_scope`, which TensorFlow's own operations use."""
     return look_up("compat.v1.name_scope")(name, default_name, values)
 
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
-    """A tensor that is there once operations have run."""
+    """Return a tensor that is there once operations have run."""
     with control_dependencies(dependencies):
         return look_up("identity")(output_tensor, name)
 
 
 def uid() -> int:
-    """A number that this process has not had."""
+    """Return a number that this process has not had."""
     return next(_numbers)
 
 
 def name_from_scope_name(name: str) -> str:
-    """The name of an operation that stands for a scope: without the `/` at its end."""
+    """Return the name of an operation that stands for a scope: without the `/` at its end."""
     return name[:-1] if name.endswith("/") else name
 
 
 def convert_to_tensor_or_composite(
     value: object, dtype: Any = None, name: str | None = None
 ) -> Any:
-    """A tensor of a value; sparse and ragged tensors, and their like, as they are."""
+    """Return a tensor of a value; sparse and ragged tensors, and their like, as they are."""
     return (
         value
         if structure.kind_of(value) == structure.COMPOSITE
@@ -81,17 +81,17 @@ def convert_to_tensor_or_composite(
 
 
 def constant_value_as_shape(tensor: TensorLike) -> TensorShape:
-    """What is known of a shape that is in a tensor."""
+    """Return the static shape of a tensor of sizes, as far as it is known."""
     return TensorShape(None) if tensor is None else as_shape(get_static_value(tensor, True))
 
 
 def try_evaluate_constant(tensor: TensorLike) -> Any:
-    """The value of a tensor that is known before the graph runs; None otherwise."""
+    """Return the value of a tensor that is known before the graph runs; None otherwise."""
     return get_static_value(tensor)
 
 
 def convert_variables_to_tensors(values: Any) -> Any:
-    """A nest with the values of its variables in their places."""
+    """Return a nest with the values of its variables in their places."""
     return structure.map_leaves(
         lambda x: convert_to_tensor(x) if hasattr(x, "assign") else x, values
     )
@@ -104,7 +104,7 @@ def cache_variable_reads() -> Iterator[None]:
 
 
 def assert_splits_match(nested_splits_lists: Any) -> list:
-    """Assertions that ragged tensors have the same row splits; ValueError for other ranks."""
+    """Make assertions that ragged tensors have the same row splits; ValueError for other ranks."""
     first = nested_splits_lists[0]
     if any(len(splits) != len(first) for splits in nested_splits_lists):
         raise value_error("TW208", "Inputs must have identical ragged splits")
@@ -125,7 +125,7 @@ def parameterized_truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Normal numbers between two bounds, each batch with parameters of its own."""
+    """Draw normal numbers between two bounds, each batch with parameters of its own."""
     first, second = look_up("compat.v1.random.get_seed")(seed)
     return look_up("raw_ops.ParameterizedTruncatedNormal")(
         shape=shape,
@@ -141,7 +141,7 @@ def parameterized_truncated_normal(
 def add_operators(
     operators: Any, operator_name: str | None = None, addition_tiers: Any = None
 ) -> list:
-    """A list of one linear operator, the sum of several: diagonal if all are, else a matrix."""
+    """Add linear operators to a list of one: diagonal if all are, else a matrix."""
     first, *rest = list(operators)
     if not rest:
         return [first]
@@ -157,14 +157,14 @@ def add_operators(
 
 
 def make_composite_tensor(cls: type, module_name: str = "tf.linalg") -> type:
-    """A class of linear operators: they consist of their tensors without further ado."""
+    """Return a class of linear operators: they consist of their tensors without further ado."""
     return cls
 
 
 def pfor(
     loop_fn: Any, iters: Any, fallback_to_while_loop: bool = True, parallel_iterations: Any = None
 ) -> Any:
-    """What a function gives for 0, 1, ... `iters` - 1, stacked, all at once."""
+    """Call a function for 0, 1, ... `iters` - 1, and stack the results, all at once."""
     count = look_up("range")(iters)
     return look_up("vectorized_map")(loop_fn, count, fallback_to_while_loop)
 
@@ -178,7 +178,7 @@ def case_helper(
     allow_python_preds: bool = False,
     **cond_kwargs: object,
 ) -> Any:
-    """`tf.case` whose branches are made by `cond_fn(pred, true_fn, false_fn)`."""
+    """Compute `tf.case` whose branches are made by `cond_fn(pred, true_fn, false_fn)`."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     function = default if default is not None else pairs.pop()[1]
     for pred, chosen in reversed(pairs):
@@ -192,7 +192,7 @@ def _get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
 
 
 def gen_new_seed(seed: int | None, salt: str) -> int | None:
-    """A seed made of another and a text; None stays None."""
+    """Return a seed made of another and a text; None stays None."""
     if seed is None:
         return None
     return int(hashlib.md5(f"{seed}{salt}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF

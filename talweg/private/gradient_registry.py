@@ -51,13 +51,13 @@ class RegistryEntries(dict):
 
 
 class GradientRegistry:
-    """`tensorflow.python.framework.ops._gradient_registry`."""
+    """Registers gradients by name, as `tensorflow.python.framework.ops._gradient_registry`."""
 
     def __init__(self) -> None:
         self._registry = RegistryEntries()
 
     def lookup(self, op_type: str) -> Any:
-        """The derivative of a type of operation; LookupError if there is none."""
+        """Return the derivative of a type of operation; LookupError if there is none."""
         if op_type not in self._registry:
             raise LookupError(f"No gradient defined for operation (op type: {op_type})  [TW304]")
         return self._registry[op_type]["type"]

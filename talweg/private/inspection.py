@@ -31,7 +31,7 @@ _inspect = inspect
 
 
 def getfullargspec(obj: object) -> inspect.FullArgSpec:
-    """The arguments of what a function decorates."""
+    """Return the arguments of the function inside the decorators."""
     decorators, target = unwrap(obj)
     for known in decorators:
         if known.decorator_argspec is not None:
@@ -48,7 +48,9 @@ def getfullargspec(obj: object) -> inspect.FullArgSpec:
 
 
 def _arguments_of_signature(source: inspect.Signature) -> inspect.FullArgSpec:
-    """A signature as the tuple that came before it; that of a bound method lacks its object."""
+    """Convert a signature to the tuple that came before it; that of a bound method lacks its
+    object.
+    """
     kinds: dict[Any, list[inspect.Parameter]] = {}
     for parameter in source.parameters.values():
         kinds.setdefault(parameter.kind, []).append(parameter)
@@ -71,7 +73,7 @@ def _arguments_of_signature(source: inspect.Signature) -> inspect.FullArgSpec:
 
 
 def getargspec(obj: object) -> ArgSpec:
-    """The arguments without annotations; ValueError for those that have only names."""
+    """Return the arguments without annotations; ValueError for those that have only names."""
     found = getfullargspec(obj)
     if found.kwonlyargs and not set(found.kwonlyargs) <= set(found.kwonlydefaults or ()):
         raise ValueError(f"{obj!r} has arguments that are given by name only")
@@ -79,7 +81,7 @@ def getargspec(obj: object) -> ArgSpec:
 
 
 def getcallargs(*func_and_positional: object, **named: object) -> dict[str, Any]:
-    """The values of the arguments of a call, by name; those that `**kwargs` takes, too."""
+    """Return the values of the arguments of a call, by name; those that `**kwargs` takes, too."""
     function, *positional = func_and_positional
     arguments = getfullargspec(function)
     if inspect.ismethod(function) and arguments.args[:1]:
@@ -95,12 +97,12 @@ def getcallargs(*func_and_positional: object, **named: object) -> dict[str, Any]
 
 
 def getmembers(object: Any, predicate: Any = None) -> list:
-    """The members of an object."""
+    """Return the members of an object."""
     return inspect.getmembers(object, predicate)
 
 
 def isanytargetmethod(object: Any) -> bool:
-    """Whether something, or what it decorates, is a method."""
+    """Whether a function, or the function inside its decorators, is a method."""
     decorators, target = unwrap(object)
     return any(inspect.ismethod(known.decorated_target) for known in decorators) or (
         inspect.ismethod(target)
@@ -108,7 +110,7 @@ def isanytargetmethod(object: Any) -> bool:
 
 
 def getmro(cls: type) -> tuple:
-    """The classes that a class inherits from, itself first."""
+    """Return the classes that a class inherits from, itself first."""
     return inspect.getmro(cls)
 
 

@@ -17,7 +17,7 @@ KINDS = {
 
 
 def layer_modules() -> dict[str, dict[str, str]]:
-    """The modules below `tensorflow.python.layers` -> their names -> public names."""
+    """Return the modules below `tensorflow.python.layers` -> their names -> public names."""
     found = {
         f"{LAYERS}.{kind}": {name: f"compat.v1.layers.{name}" for name in names}
         for kind, names in KINDS.items()

@@ -16,7 +16,7 @@ def _call(operation: str, **kwargs: Any) -> Any:
 
 
 def element_shape_tensor(shape: Any) -> Any:
-    """The shape of elements as a tensor: -1 for what is not known."""
+    """Return the shape of elements as a tensor: -1 for what is not known."""
     if isinstance(shape, Tensor):
         return shape
     known = TensorShape(shape)
@@ -31,7 +31,7 @@ def empty_tensor_list(
     max_num_elements: Any = None,
     name: str | None = None,
 ) -> Any:
-    """A list without elements."""
+    """Return a list without elements."""
     return _call(
         "EmptyTensorList",
         element_shape=element_shape_tensor(element_shape),
@@ -43,7 +43,7 @@ def empty_tensor_list(
 def tensor_list_reserve(
     element_shape: Any, num_elements: Any, element_dtype: Any, name: str | None = None
 ) -> Any:
-    """A list of elements that are not there yet."""
+    """Return a list of elements that are not there yet."""
     return _call(
         "TensorListReserve",
         element_shape=element_shape_tensor(element_shape),
@@ -53,7 +53,7 @@ def tensor_list_reserve(
 
 
 def tensor_list_from_tensor(tensor: Any, element_shape: Any, name: str | None = None) -> Any:
-    """The rows of a tensor."""
+    """Return the rows of a tensor."""
     shape = element_shape_tensor(element_shape)
     return _call("TensorListFromTensor", tensor=convert_to_tensor(tensor), element_shape=shape)
 
@@ -65,7 +65,7 @@ def tensor_list_get_item(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Any:
-    """One element."""
+    """Return one element."""
     return _call(
         "TensorListGetItem",
         input_handle=input_handle,
@@ -82,7 +82,7 @@ def tensor_list_gather(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Any:
-    """The elements at `indices`, stacked."""
+    """Return the elements at `indices`, stacked."""
     return _call(
         "TensorListGather",
         input_handle=input_handle,
@@ -99,7 +99,7 @@ def tensor_list_stack(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Any:
-    """All elements, stacked."""
+    """Return all elements, stacked."""
     return _call(
         "TensorListStack",
         input_handle=input_handle,

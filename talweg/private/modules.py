@@ -52,7 +52,9 @@ PUBLIC_NAMES = Path(__file__).with_name("public_names.txt")
 
 @cache
 def public_names() -> dict[str, dict[str, str]]:
-    """Private module -> its names that hold public objects -> their public names."""
+    """Map each private module to its names that hold public objects, and these to their public
+    names.
+    """
     found = {}
     for line in PUBLIC_NAMES.read_text("utf-8").splitlines():
         module_name, *entries = line.split()
@@ -63,7 +65,7 @@ def public_names() -> dict[str, dict[str, str]]:
 
 @cache
 def names() -> frozenset[str]:
-    """All private modules that there are, and the packages they are in."""
+    """List all private modules that there are, and the packages they are in."""
     modules = (*CONTENTS, *MODULES, *MESSAGES, *CLASSES, *public_names())
     return frozenset(
         [name.rsplit(".", count)[0] for name in modules for count in range(name.count(".") + 1)]
@@ -84,7 +86,7 @@ def is_of_operations(name: str) -> bool:
 
 @cache
 def operations() -> dict[str, str]:
-    """The operations of `tf.raw_ops` by their names in Python."""
+    """Return the operations of `tf.raw_ops` by their names in Python."""
     rows = raw_ops.rows()
     return {snake_case(row.name): row.name for row in rows}
 
@@ -102,7 +104,7 @@ def snake_case(name: str) -> str:
 
 
 def by_position(raw: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `tf.raw_ops` that takes its arguments without names, too."""
+    """Return a function of `tf.raw_ops` that takes its arguments without names, too."""
     order = list(inspect.signature(raw).parameters)
 
     def call(*args: object, **kwargs: object) -> Any:
@@ -113,7 +115,7 @@ def by_position(raw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def find_in(module_name: str, name: str) -> Any:
-    """What a private module has under a name; AttributeError if there is nothing."""
+    """Find the object of a private module by its name; AttributeError if there is none."""
     if name in CONTENTS.get(module_name, ()):
         return find_at(CONTENTS[module_name][name])
     if CLASSES.get(module_name, "").endswith(f":{name}"):
@@ -134,7 +136,7 @@ _noted: set[str] = set()  # private names that were not there, and of which that
 
 
 def absent(name: str) -> str:
-    """What is said of a private name that talweg has not."""
+    """Explain that talweg has no such private name."""
     return (
         f"{name} is not there: talweg has only those private names of TensorFlow that libraries "
         "are known to use.  [TW402]"
@@ -199,7 +201,7 @@ def be_recognised() -> None:
 
 @implement_hook("private_module")
 def module(name: str) -> ModuleType:
-    """The module ``tensorflow.<name>``."""
+    """Make the module ``tensorflow.<name>``."""
     if name in MESSAGES:
         try:
             return importlib.import_module(MESSAGES[name])

@@ -40,7 +40,7 @@ REFUSED = {  # package -> why, what to use instead
 
 @implement_hook("refuse_library")
 def refuse(name: str) -> None:
-    """ImportError if a package that is installed cannot work; nothing for all others."""
+    """Raise ImportError if a package that is installed cannot work; nothing for all others."""
     known = REFUSED.get(name)
     if known is None or PathFinder.find_spec(name) is None:
         return

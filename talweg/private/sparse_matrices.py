@@ -22,7 +22,7 @@ from talweg.prims.search import nonzero
 
 
 class SparseMatrix:
-    """What sparse matrices have in common."""
+    """Base of sparse matrices."""
 
 
 class CSRSparseMatrix(SparseMatrix):
@@ -55,33 +55,33 @@ class CSRSparseMatrix(SparseMatrix):
         return self._sparse.dtype
 
     def to_dense(self) -> Any:
-        """The matrix as a dense tensor."""
+        """Return the matrix as a dense tensor."""
         return to_dense(self._sparse, validate_indices=False)
 
     def to_sparse_tensor(self) -> SparseTensor:
-        """The matrix as a SparseTensor, its places in order."""
+        """Return the matrix as a SparseTensor, its places in order."""
         return reorder(self._sparse)
 
     def nnz(self) -> Any:
-        """How many elements are kept; for a batch, of each matrix."""
+        """Count the stored elements; for a batch, of each matrix."""
         if self.shape.rank == 2:
             return look_up("shape")(self._sparse.values)[0]
         rows = self._sparse.indices[:, 0]
         return look_up("math.bincount")(rows, minlength=self.shape[0], maxlength=self.shape[0])
 
     def transpose(self) -> CSRSparseMatrix:
-        """The matrices with rows and columns exchanged."""
+        """Return the matrices with rows and columns exchanged."""
         rank = self.shape.rank or 2
         return CSRSparseMatrix(transpose(self._sparse, [*range(rank - 2), rank - 1, rank - 2]))
 
     def conj(self) -> CSRSparseMatrix:
-        """The matrix of the conjugates."""
+        """Return the matrix of the conjugates."""
         parts = self._sparse
         values = look_up("math.conj")(parts.values)
         return CSRSparseMatrix(SparseTensor(parts.indices, values, parts.dense_shape))
 
     def hermitian_transpose(self) -> CSRSparseMatrix:
-        """The conjugates, with rows and columns exchanged."""
+        """Return the conjugates, with rows and columns exchanged."""
         return self.conj().transpose()
 
 
@@ -97,7 +97,7 @@ def _sparse_of(value: Any, indices: Any) -> SparseTensor:
 
 
 def _orient(x: Any, transpose: bool, adjoint: bool) -> Any:
-    """A matrix, transposed or conjugated and transposed if that is asked for."""
+    """Return a matrix, transposed or conjugated and transposed if that is asked for."""
     is_sparse = isinstance(x, SparseMatrix)
     if adjoint:
         return x.hermitian_transpose() if is_sparse else look_up("linalg.adjoint")(x)
@@ -115,7 +115,9 @@ def matmul(
     adjoint_b: bool = False,
     name: str | None = None,
 ) -> Any:
-    """a [..., m, k] times b [..., k, n]; a CSRSparseMatrix if both are, else a dense tensor."""
+    """Multiply a [..., m, k] by b [..., k, n]; a CSRSparseMatrix if both are, else a dense
+    tensor.
+    """
     a, b = [x if isinstance(x, SparseMatrix) else tensor(x) for x in (a, b)]
     a, b = _orient(a, transpose_a, adjoint_a), _orient(b, transpose_b, adjoint_b)
     if isinstance(a, CSRSparseMatrix) and isinstance(b, CSRSparseMatrix):

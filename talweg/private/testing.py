@@ -16,7 +16,7 @@ from talweg.private.internal.kinds import eager_mode
 def _leave_unchanged(
     func: Callable[..., Any] | None = None, *args: object, **kwargs: object
 ) -> Any:
-    """A decorator of what TensorFlow does on devices that are not here."""
+    """Make a decorator that leaves functions unchanged, since its devices are not here."""
     return func if callable(func) else _leave_unchanged
 
 
@@ -51,7 +51,7 @@ def run_in_graph_and_eager_modes(
     use_gpu: bool = True,
     assert_no_eager_garbage: bool = False,
 ) -> Any:
-    """A decorator: the test runs in a graph with a session, then eagerly."""
+    """Make a decorator: the test runs in a graph with a session, then eagerly."""
 
     def decorate(method: Callable[..., Any]) -> Any:
         @functools.wraps(method)
@@ -70,7 +70,7 @@ def run_in_graph_and_eager_modes(
 
 
 def run_all_in_graph_and_eager_modes(cls: type) -> type:
-    """A decorator: the tests of a class run in a graph, then eagerly."""
+    """Return a decorator: the tests of a class run in a graph, then eagerly."""
     return _each_test(run_in_graph_and_eager_modes)(cls)
 
 
@@ -102,7 +102,7 @@ def run_v1_only(reason: str = "", func: Callable[..., Any] | None = None) -> Any
 
 
 def run_v2_only(func: Callable[..., Any] | None = None, reason: str | None = None) -> Any:
-    """A decorator: the test runs, since talweg behaves as TensorFlow 2."""
+    """Return a decorator: the test runs, since talweg behaves as TensorFlow 2."""
     return func if callable(func) else run_v2_only
 
 
@@ -125,7 +125,7 @@ run_cuda_only = run_gpu_only
 
 
 def assert_no_garbage_created(f: Callable[..., Any]) -> Any:
-    """A decorator: the test runs."""
+    """Return a decorator: the test runs."""
     return f
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Timeline:
-    """When the operations of a run ran, by the `step_stats` of its RunMetadata."""
+    """Draws the times of a run's operations, by the `step_stats` of its RunMetadata."""
 
     def __init__(self, step_stats: Any, graph: Any = None):
         self._step_stats = step_stats
@@ -15,7 +15,9 @@ class Timeline:
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
     ) -> str:
-        """The run as JSON for chrome://tracing: an event for each operation, in microseconds."""
+        """Write the run as JSON for chrome://tracing: an event for each operation, in
+        microseconds.
+        """
         events: list[dict[str, Any]] = []
         for process, device in enumerate(self._step_stats.dev_stats):
             events.append(

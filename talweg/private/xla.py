@@ -1,4 +1,4 @@
-"""What libraries take from TensorFlow's bridge to XLA: `tensorflow.compiler`, xla_sharding."""
+"""TensorFlow's bridge to XLA as libraries use it: `tensorflow.compiler`, xla_sharding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def call_module(
     disabled_checks: Any = (),
     use_shardy_partitioner: bool = False,
 ) -> Any:
-    """The results of a module of StableHLO for tensors: a list."""
+    """Run a module of StableHLO for tensors; a list of results."""
     operands = [tensor(x) for x in args]
     attributes = {
         "version": version,
@@ -46,18 +46,18 @@ def call_module(
 
 
 def call_module_maximum_supported_version() -> int:
-    """The last version of the calling convention of modules that is known."""
+    """Return the last version of the calling convention of modules that is known."""
     return rules_xla.VERSIONS[-1]
 
 
 class Sharding:
-    """How a tensor is divided among devices; only that no tensor is divided is there."""
+    """Describes the sharding of a tensor over devices; only replication is there."""
 
     def __init__(self, proto: Any = None):
         self.proto = proto
 
     def apply_to_tensor(self, tensor: Any, **options: Any) -> Any:
-        """UnimplementedError: tensors of a module are on one device."""
+        """Raise UnimplementedError: tensors of a module are on one device."""
         raise UnimplementedError(
             None,
             None,

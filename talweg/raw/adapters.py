@@ -1,5 +1,5 @@
-"""What `table.py` calls `own.*`: operations that no public function does as it stands.
-Gradients are in `gradients.py`.
+"""Operations that no public function does as it stands; `table.txt` calls them `own.*`.  Gradients
+are in `gradients.py`.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 
 
 def div(x: Tensor, y: Tensor) -> Any:
-    """x / y; integers are rounded toward zero."""
+    """Compute x / y; integers are rounded toward zero."""
     x, y = matching_tensors(x, y)
     return (rounding.truncate_div if x.dtype in dtypes.INTEGER else arithmetic.div)(x, y)
 
 
 def igamma_grad_a(a: Tensor, x: Tensor) -> Any:
-    """The derivative of the lower incomplete gamma function by a."""
+    """Return the derivative of the lower incomplete gamma function by a."""
     a, x = matching_tensors(a, x)
     a, x = a + arithmetic.zero_like(x), x + arithmetic.zero_like(a)
     return special.igamma_by_a(a, x, order=1)
 
 
 def approximate_equal(x: Tensor, y: Tensor, tolerance: float) -> Any:
-    """|x - y| < tolerance, for equal shapes."""
+    """Test |x - y| < tolerance, for equal shapes."""
     x, y = matching_tensors(x, y)
     if x.dims != y.dims:
         raise invalid(
@@ -60,7 +60,7 @@ def approximate_equal(x: Tensor, y: Tensor, tolerance: float) -> Any:
 
 
 def equal(x: Tensor, y: Tensor, strict: bool) -> Any:
-    """x = y; False for shapes that do not broadcast, if that is no error."""
+    """Test x = y; False for shapes that do not broadcast, if that is no error."""
     try:
         return comparison.equal(x, y)
     except InvalidArgumentError:
@@ -70,12 +70,12 @@ def equal(x: Tensor, y: Tensor, strict: bool) -> Any:
 
 
 def not_equal(x: Tensor, y: Tensor, strict: bool) -> Any:
-    """x ≠ y; True for shapes that do not broadcast, if that is no error."""
+    """Test x ≠ y; True for shapes that do not broadcast, if that is no error."""
     return comparison.logical_not(equal(x, y, strict))
 
 
 def population_count(x: Tensor) -> Any:
-    """The number of bits that are 1 in each integer, uint8."""
+    """Return the number of bits that are 1 in each integer, uint8."""
     x = tensor(x)
     if x.dtype not in dtypes.INTEGER:
         raise invalid("TW102", f"PopulationCount: x has dtype {x.dtype.name}", "integers")
@@ -94,7 +94,7 @@ def to_bool(input: Tensor) -> Any:
 
 
 def prevent_gradient(input: Tensor, message: str) -> Any:
-    """`input`, through which no gradient may be asked: LookupError."""
+    """Return `input`, through which no gradient may be asked: LookupError."""
 
     @custom_gradient
     def identity(x: Tensor) -> tuple:
@@ -110,12 +110,12 @@ def prevent_gradient(input: Tensor, message: str) -> Any:
 
 
 def bincount(arr: Any, size: Any, weights: Tensor) -> Any:
-    """How often (or with which weight) each number below `size` occurs."""
+    """Count each number below `size`, or sum its weights."""
     return dense_bincount(shapes.reshape(arr, [-1]), size, weights, False)
 
 
 def dense_bincount(input: Tensor, size: Any, weights: Tensor, binary_output: bool) -> Any:
-    """`bincount` of a vector, or of each row of a matrix."""
+    """Compute `bincount` of a vector, or of each row of a matrix."""
     x, weights = tensor(input), tensor(weights)
     options: dict[str, Any] = {"minlength": size, "maxlength": size, "dtype": weights.dtype}
     if x.ndim == 2:
@@ -125,7 +125,7 @@ def dense_bincount(input: Tensor, size: Any, weights: Tensor, binary_output: boo
 
 
 def bucketize(input: Tensor, boundaries: Any) -> Any:
-    """The number of boundaries at or below each element, int32."""
+    """Return the number of boundaries at or below each element, int32."""
     edges = np.asarray(list(boundaries), dtype=np.float32)
     if (np.diff(edges) < 0).any():
         raise invalid("TW207", f"Bucketize: boundaries={list(boundaries)} are not sorted")
@@ -138,7 +138,7 @@ def bucketize(input: Tensor, boundaries: Any) -> Any:
 
 
 def list_diff(x: Tensor, y: Tensor, out_idx: DTypeLike) -> tuple:
-    """(what is in the vector x and not in y, where in x it is)."""
+    """Return (the elements of the vector x that are not in y, their places in x)."""
     x, y = matching_tensors(x, y)
     keep = np.flatnonzero(~np.isin(array_of(x), array_of(y)))
     places = wrap(keep.astype(dtypes.as_dtype(out_idx).numpy_dtype))
@@ -146,7 +146,7 @@ def list_diff(x: Tensor, y: Tensor, out_idx: DTypeLike) -> tuple:
 
 
 def nth_element(input: Tensor, n: Any, reverse: bool) -> Any:
-    """The n-th smallest (or largest) element of each row."""
+    """Return the n-th smallest (or largest) element of each row."""
     x, place = tensor(input), integers(n, "NthElement", "n")[0]
     if not x.ndim or not 0 <= place < x.dims[-1]:
         raise invalid("TW206", f"NthElement: n={place} for rows of shape {x.dims[-1:]}")
@@ -158,17 +158,17 @@ def nth_element(input: Tensor, n: Any, reverse: bool) -> Any:
 
 
 def batch_to_space(input: Tensor, crops: Any, block_size: int) -> Any:
-    """`tf.batch_to_space` with square blocks of the axes 1 and 2."""
+    """Compute `tf.batch_to_space` with square blocks of the axes 1 and 2."""
     return rearranging.batch_to_space(input, [block_size, block_size], crops)
 
 
 def space_to_batch(input: Tensor, paddings: Any, block_size: int) -> Any:
-    """`tf.space_to_batch` with square blocks of the axes 1 and 2."""
+    """Compute `tf.space_to_batch` with square blocks of the axes 1 and 2."""
     return rearranging.space_to_batch(input, [block_size, block_size], paddings)
 
 
 def broadcast_gradient_args(s0: Any, s1: Any) -> tuple:
-    """The axes over which a gradient is summed back to the shapes s0 and s1."""
+    """Return the axes over which a gradient is summed back to the shapes s0 and s1."""
     first, second = (integers(s, "BroadcastGradientArgs", "s") for s in (s0, s1))
     rank = max(len(first), len(second))
     left, right = ((1,) * (rank - len(s)) + tuple(s) for s in (first, second))
@@ -185,7 +185,7 @@ def broadcast_gradient_args(s0: Any, s1: Any) -> tuple:
 
 
 def concat_offset(concat_dim: Any, shape: Any) -> list:
-    """Where each of the tensors of these shapes begins in their concatenation."""
+    """Compute the offset of each of the tensors of these shapes in their concatenation."""
     axis = integers(concat_dim, "ConcatOffset", "concat_dim")[0]
     parts = [np.asarray(array_of(tensor(part))) for part in shape]
     first = parts[0]
@@ -217,7 +217,7 @@ def _places(function: str, source: str, target: str) -> list[int]:
 
 
 def data_format_dim_map(x: Tensor, src_format: str, dst_format: str) -> Any:
-    """For each axis of the one layout its place in the other."""
+    """Map each axis of the one layout to its place in the other."""
     x = tensor(x)
     _places("DataFormatDimMap", src_format, dst_format)
     table = np.array([dst_format.index(letter) for letter in src_format], x.dtype.numpy_dtype)
@@ -238,31 +238,31 @@ def data_format_permute(x: Tensor, src_format: str, dst_format: str) -> Any:
 
 
 def inplace_update(x: Tensor, i: Any, v: Any) -> Any:
-    """A copy of x with the rows i replaced by v."""
+    """Return a copy of x with the rows i replaced by v."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_update(x, rows, v)
 
 
 def inplace_add(x: Tensor, i: Any, v: Any) -> Any:
-    """A copy of x with v added to the rows i."""
+    """Return a copy of x with v added to the rows i."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_add(x, rows, v)
 
 
 def inplace_sub(x: Tensor, i: Any, v: Any) -> Any:
-    """A copy of x with v subtracted from the rows i."""
+    """Return a copy of x with v subtracted from the rows i."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_sub(x, rows, v)
 
 
 def reverse_flags(tensor: Tensor, dims: Any) -> Any:
-    """`tf.reverse` along the axes whose flag is true."""
+    """Compute `tf.reverse` along the axes whose flag is true."""
     flags = np.asarray(dims.numpy() if hasattr(dims, "numpy") else dims, dtype=bool)
     return rearranging.reverse(tensor, np.flatnonzero(flags).tolist())
 
 
 def squeeze(input: TensorLike, axis: Any) -> Any:
-    """`tf.squeeze`; no axes mean all of size 1."""
+    """Compute `tf.squeeze`; no axes mean all of size 1."""
     return shapes.squeeze(input, list(axis) or None)
 
 
@@ -270,7 +270,7 @@ def squeeze(input: TensorLike, axis: Any) -> Any:
 
 
 def matmul(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Any:
-    """The product of two matrices; InvalidArgumentError for any other rank."""
+    """Return the product of two matrices; InvalidArgumentError for any other rank."""
     a, b = matching_tensors(a, b)
     for x, name in ((a, "a"), (b, "b")):
         if x.ndim != 2:
@@ -281,12 +281,12 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Any:
 def batch_matmul(
     x: Tensor, y: Tensor, adj_x: bool, adj_y: bool, dtype: DTypeLike | None = None
 ) -> Any:
-    """The products of matrices, each replaced by its adjoint if asked."""
+    """Return the products of matrices, each replaced by its adjoint if asked."""
     return products.matmul(x, y, adjoint_a=adj_x, adjoint_b=adj_y, output_type=dtype)
 
 
 def einsum(inputs: Tensor, equation: str) -> Any:
-    """`tf.einsum` with its operands in a list; a label twice in the result gives a diagonal."""
+    """Computes `tf.einsum` of listed operands; a label twice in the result gives a diagonal."""
     given, _, result = equation.replace(" ", "").partition("->")
     free = iter(sorted(set(string.ascii_letters) - set(equation)))
     operands, labels = list(inputs), ""
@@ -306,7 +306,7 @@ def _nothing(dtype: DTypeLike) -> Any:
 
 
 def svd(input: Tensor, compute_uv: bool, full_matrices: bool) -> tuple:
-    """(s, u, v); u and v are empty if they are not computed."""
+    """Compute (s, u, v); u and v are empty if they are not computed."""
     if compute_uv:
         return decompositions.svd(input, full_matrices)
     s = decompositions.svd(input, full_matrices, False)
@@ -315,7 +315,9 @@ def svd(input: Tensor, compute_uv: bool, full_matrices: bool) -> tuple:
 
 
 def self_adjoint_eig(input: Tensor, compute_v: bool) -> tuple:
-    """(eigenvalues, in the dtype of the input; eigenvectors, empty if they are not computed)."""
+    """Compute (eigenvalues, in the dtype of the input; eigenvectors, empty if they are not
+    computed).
+    """
     x = tensor(input)
     if compute_v:
         e, v = decompositions.eigh(x)
@@ -325,7 +327,9 @@ def self_adjoint_eig(input: Tensor, compute_v: bool) -> tuple:
 
 
 def eig(input: Tensor, compute_v: bool, dtype: DTypeLike) -> tuple:
-    """(eigenvalues, eigenvectors, which are empty if they are not computed), in a complex dtype."""
+    """Compute (eigenvalues, eigenvectors, which are empty if they are not computed), in a complex
+    dtype.
+    """
     if compute_v:
         e, v = decompositions.eig(input)
         return cast(e, dtype), cast(v, dtype)
@@ -333,19 +337,19 @@ def eig(input: Tensor, compute_v: bool, dtype: DTypeLike) -> tuple:
 
 
 def diag(diagonal: Any, k: Any, rows: Any, columns: Any, padding_value: Any, align: str) -> Any:
-    """`tf.linalg.diag`."""
+    """Compute `tf.linalg.diag`."""
     return diagonals.diag(
         diagonal, k=k, num_rows=rows, num_cols=columns, padding_value=padding_value, align=align
     )
 
 
 def diag_part(input: Tensor, k: Any, padding_value: Any, align: str) -> Any:
-    """`tf.linalg.diag_part`."""
+    """Compute `tf.linalg.diag_part`."""
     return diagonals.diag_part(input, k=k, padding_value=padding_value, align=align)
 
 
 def set_diag(input: Tensor, diagonal: Any, k: Any, align: str) -> Any:
-    """`tf.linalg.set_diag`."""
+    """Compute `tf.linalg.set_diag`."""
     return diagonals.set_diag(input, diagonal, k=k, align=align)
 
 
@@ -359,7 +363,7 @@ def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Tensor)
 
 
 def tridiagonal_solve(diagonals: Any, rhs: Tensor, partial_pivoting: bool) -> Any:
-    """`tf.linalg.tridiagonal_solve` with compact diagonals [..., 3, m]."""
+    """Compute `tf.linalg.tridiagonal_solve` with compact diagonals [..., 3, m]."""
     return banded.tridiagonal_solve(diagonals, rhs, partial_pivoting=partial_pivoting)
 
 
@@ -405,14 +409,18 @@ def batch_norm(
 
 
 def channel_axes(x: Tensor, data_format: str) -> tuple[list, tuple]:
-    """(the axes of x that are no channels, the shape in which numbers of channels lie along x)."""
+    """Return (the axes of x that are no channels, the shape in which numbers of channels lie along
+    x).
+    """
     channel = 1 if data_format.startswith("NC") else x.ndim - 1
     axes = [axis for axis in range(x.ndim) if axis != channel]
     return axes, tuple(size if axis == channel else 1 for axis, size in enumerate(x.dims))
 
 
 def _bessel_factor(count: Any, dtype: DTypeLike) -> Any:
-    """count / (count - 1), what the variance of a sample is multiplied with; 1 for one number."""
+    """Compute Bessel's correction of a sample's variance, count / (count - 1); 1 for one
+    number.
+    """
     if type(count) is int:
         return count / max(count - 1, 1)
     count = as_factor(count, dtype)
@@ -420,7 +428,7 @@ def _bessel_factor(count: Any, dtype: DTypeLike) -> Any:
 
 
 def softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
-    """(cross entropy of each row, softmax(features) - labels)."""
+    """Compute (cross entropy of each row, softmax(features) - labels)."""
     features, labels = matching_tensors(features, labels)
     if features.shape.rank not in (None, 2) or labels.shape.rank not in (None, 2):
         raise invalid(
@@ -433,7 +441,7 @@ def softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
 
 
 def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
-    """(cross entropy of each row, softmax(features) - one_hot(labels))."""
+    """Compute (cross entropy of each row, softmax(features) - one_hot(labels))."""
     features, labels = tensor(features), tensor(labels)
     if features.shape.rank not in (None, 2):
         raise invalid("TW203", f"logits must be 2-D, but got shape {features.shape}")
@@ -443,7 +451,7 @@ def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
 
 
 def search_rows(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLike) -> Any:
-    """`tf.searchsorted` in the rows of a matrix."""
+    """Compute `tf.searchsorted` in the rows of a matrix."""
     x, v = tensor(sorted_inputs), tensor(values)
     if x.shape.rank not in (None, 2) or v.shape.rank not in (None, 2):
         raise invalid(
@@ -458,12 +466,12 @@ def search_rows(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLi
 
 
 def stateless(kind: str, shape: ShapeLike, seed: Any, dtype: DTypeLike) -> Any:
-    """`tf.random.stateless_<kind>` with standard parameters."""
+    """Compute `tf.random.stateless_<kind>` with standard parameters."""
     return look_up(f"random.stateless_{kind}")(shape, seed, dtype=dtype)
 
 
 def stateless_integers(shape: ShapeLike, seed: Any, minval: Any, maxval: Any) -> Any:
-    """Integers from minval up to, not including, maxval."""
+    """Draw integers from minval up to, not including, maxval."""
     low, high = matching_tensors(minval, maxval)
     if low.dtype not in dtypes.INTEGER:
         raise value_error("TW102", f"minval has dtype {low.dtype.name}", "integers")
@@ -471,6 +479,6 @@ def stateless_integers(shape: ShapeLike, seed: Any, minval: Any, maxval: Any) ->
 
 
 def stateless_gamma(shape: ShapeLike, seed: Any, alpha: Any) -> Any:
-    """`tf.random.stateless_gamma` in alpha's dtype."""
+    """Compute `tf.random.stateless_gamma` in alpha's dtype."""
     alpha = tensor(alpha)
     return look_up("random.stateless_gamma")(shape, seed, alpha, dtype=alpha.dtype)

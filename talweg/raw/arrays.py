@@ -47,7 +47,7 @@ class ArrayCell:
         self.values[index] = value
 
     def read(self, index: int) -> Any:
-        """An element; zeros for what was not written, where the shape is known."""
+        """Read an element; zeros for one that was not written, where the shape is known."""
         if not 0 <= index < len(self.values):
             text = f"Tried to read from index {index} but array size is: {len(self.values)}"
             raise invalid("TW206", text)
@@ -82,32 +82,32 @@ def array(
     identical_element_shapes: bool = False,
     tensor_array_name: str = "",
 ) -> Any:
-    """The handle of a TensorArray."""
+    """Return the handle of a TensorArray."""
     dims = sizes_of(as_shape(element_shape))
     count = int(scalar_of(size))
     return handle_of(ArrayCell(count, dtype, dims, dynamic_size, clear_after_read))
 
 
 def array_and_flow(**options: Any) -> tuple:
-    """(the handle of a TensorArray, its first flow)."""
+    """Return (the handle of a TensorArray, its first flow)."""
     return array(**options), _flow()
 
 
 def write(handle: Tensor, index: Any, value: Tensor, flow_in: Any) -> Any:
-    """The flow after an element was written."""
+    """Return the flow after an element was written."""
     _array(handle).write(int(scalar_of(index)), value)
     return _flow()
 
 
 def read(handle: Tensor, index: Any, flow_in: Any, dtype: DTypeLike) -> Any:
-    """One element."""
+    """Return one element."""
     return _array(handle).read(int(scalar_of(index)))
 
 
 def gather(
     handle: Tensor, indices: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike
 ) -> Any:
-    """Some elements, stacked."""
+    """Gather some elements, stacked."""
     cell = _array(handle)
     found = [cell.read(n) for n in integers_of(indices)]
     if not found:
@@ -117,13 +117,13 @@ def gather(
 
 
 def pack(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike) -> Any:
-    """All elements, stacked."""
+    """Stack all elements."""
     places = of_array(np.arange(len(_array(handle).values)), int32)
     return gather(handle, places, flow_in, dtype, element_shape)
 
 
 def scatter_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any) -> Any:
-    """The flow after the rows of a tensor were written."""
+    """Return the flow after the rows of a tensor were written."""
     cell = _array(handle)
     for row, place in enumerate(integers_of(indices)):
         cell.write(place, value[row])
@@ -131,12 +131,12 @@ def scatter_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any) 
 
 
 def unpack(handle: Tensor, value: Tensor, flow_in: Any) -> Any:
-    """The flow after all rows of a tensor were written."""
+    """Return the flow after all rows of a tensor were written."""
     return scatter_array(handle, of_array(np.arange(value.dims[0])), value, flow_in)
 
 
 def join_array(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape_except0: Any) -> tuple:
-    """(all elements one after the other, their lengths)."""
+    """Join all elements: (them one after the other, their lengths)."""
     cell = _array(handle)
     found = [cell.read(n) for n in range(len(cell.values))]
     lengths = of_array(np.array([x.dims[0] for x in found], np.int64))
@@ -144,7 +144,7 @@ def join_array(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape_exc
 
 
 def split_array(handle: Tensor, value: Tensor, lengths: Any, flow_in: Any) -> Any:
-    """The flow after the parts of a tensor were written."""
+    """Return the flow after the parts of a tensor were written."""
     cell = _array(handle)
     for place, part in enumerate(split(value, integers_of(lengths))):
         cell.write(place, part)
@@ -152,7 +152,7 @@ def split_array(handle: Tensor, value: Tensor, lengths: Any, flow_in: Any) -> An
 
 
 def array_size(handle: Tensor, flow_in: Any) -> Any:
-    """The number of elements."""
+    """Return the number of elements."""
     return of_array(len(_array(handle).values), int32)
 
 
@@ -164,7 +164,7 @@ def close(handle: Tensor) -> None:
 def array_gradient(
     handle: Tensor, flow_in: Any, source: str, shape_to_prepend: Any = None
 ) -> tuple:
-    """(the handle of the array of the gradients of an array, its flow)."""
+    """Return (the handle of the array of the gradients of an array, its flow)."""
     cell = _array(handle)
     if cell.gradient_of is not None:
         raise invalid("TW402", "TensorArrayGradV3: the array has gradients as elements", "another")
@@ -176,7 +176,7 @@ def array_gradient(
 
 
 def array_gradient_alone(handle: Tensor, flow_in: Any, source: str) -> Any:
-    """The handle of the array of the gradients of an array."""
+    """Return the handle of the array of the gradients of an array."""
     return array_gradient(handle, flow_in, source)[0]
 
 
@@ -192,12 +192,12 @@ class StackCell:
 
 
 def stack_of(elem_type: Any, stack_name: str, max_size: Any = None) -> Any:
-    """The handle of a stack."""
+    """Return the handle of a stack."""
     return handle_of(StackCell(elem_type, -1 if max_size is None else int(scalar_of(max_size))))
 
 
 def push(handle: Tensor, elem: Any, swap_memory: bool) -> Any:
-    """`elem`, after it was put on a stack; InvalidArgumentError if that is full."""
+    """Push `elem` on a stack, and return it; InvalidArgumentError if that is full."""
     cell = thing_of(handle, StackCell, "StackPush")
     if elem.dtype is not cell.dtype:
         raise invalid("TW102", f"a value of {elem.dtype.name}", f"{cell.dtype.name}")
@@ -208,13 +208,13 @@ def push(handle: Tensor, elem: Any, swap_memory: bool) -> Any:
 
 
 def push_list(handle: Any, elem: Any) -> Any:
-    """`elem`, a list that stands for the flow of an array, after it was put on a stack."""
+    """Push `elem`, a list that stands for the flow of an array, on a stack, and return it."""
     thing_of(handle, StackCell, "StackPush").values.append(elem)
     return elem
 
 
 def pop(handle: Tensor, elem_type: Any) -> Any:
-    """The element on top of a stack, which goes; InvalidArgumentError if it is empty."""
+    """Return the element on top of a stack, which goes; InvalidArgumentError if it is empty."""
     cell = thing_of(handle, StackCell, "StackPop")
     if not cell.values:
         raise invalid("TW206", "Stack is empty when calling Pop().")

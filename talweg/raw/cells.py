@@ -40,7 +40,9 @@ def _lstm(
     clip: float,
     use: bool,
 ) -> tuple:
-    """One step: the input gate, state, forget gate, output gate, input, output of the state, h."""
+    """Compute one step: the input gate, state, forget gate, output gate, input, output of the
+    state, h.
+    """
     gates = look_up("matmul")(concat([x, h], 1), w) + b
     parts = dict(zip(order, split(gates, 4, 1)))
     wci, wcf, wco = p
@@ -68,7 +70,7 @@ def lstm_cell(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple:
-    """One step of an LSTM (Hochreiter and Schmidhuber 1997), perhaps with peepholes."""
+    """Compute one step of an LSTM (Hochreiter and Schmidhuber 1997), perhaps with peepholes."""
     clip = max(cell_clip, 0.0)
     return _lstm(x, cs_prev, h_prev, w, (wci, wcf, wco), b, "icfo", forget_bias, clip, use_peephole)
 
@@ -92,7 +94,7 @@ def lstm_cell_grad(
     h_grad: Tensor,
     use_peephole: bool,
 ) -> tuple:
-    """The gradients of one step: of the state, of the four gates, of the peepholes."""
+    """Compute the gradients of one step: of the state, of the four gates, of the peepholes."""
     do = h_grad * co * o * (1 - o)
     dcs = h_grad * o * (1 - co * co) + cs_grad + _peephole(use_peephole, do, wco)
     dci = dcs * i * (1 - ci * ci)
@@ -124,7 +126,7 @@ def _block(
     clip: float,
     use: bool,
 ) -> tuple:
-    """Steps one after the other; zeros behind the last one."""
+    """Compute steps one after the other; zeros behind the last one."""
     count = int(scalar_of(steps))
     rows = []
     for time in range(x.dims[0]):
@@ -151,7 +153,7 @@ def block_lstm(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple:
-    """An LSTM over a sequence [time, batch, inputs]."""
+    """Run an LSTM over a sequence [time, batch, inputs]."""
     p, clip = (wci, wcf, wco), max(cell_clip, 0.0)
     return _block(seq_len_max, x, cs_prev, h_prev, w, p, b, "icfo", forget_bias, clip, use_peephole)
 
@@ -169,7 +171,7 @@ def block_lstm_v2(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple:
-    """An LSTM over a sequence, its gates in the order i, f, c, o."""
+    """Run an LSTM over a sequence, its gates in the order i, f, c, o."""
     p, clip = (wci, wcf, wco), max(cell_clip, 0.0)
     return _block(seq_len_max, x, cs_prev, h_prev, w, p, b, "ifco", 0.0, clip, use_peephole)
 
@@ -189,7 +191,7 @@ def block_lstm_grad(
     h_grad: Tensor,
     use_peephole: bool,
 ) -> tuple:
-    """The gradients of an LSTM over a sequence, without clipping.
+    """Compute the gradients of an LSTM over a sequence, without clipping.
 
     The bias of the forget gate is not known here; the first gates of the forward pass give it.
     """
@@ -206,7 +208,9 @@ def block_lstm_grad(
 def gru_cell(
     x: Tensor, h_prev: Tensor, w_ru: object, w_c: object, b_ru: object, b_c: object
 ) -> tuple:
-    """One step of a GRU (Cho et al. 2014): its gates r and u, the candidate c, the new h."""
+    """Compute one step of a GRU (Cho et al. 2014): its gates r and u, the candidate c, the new
+    h.
+    """
     product = look_up("matmul")
     r, u = split(_sigmoid(product(concat([x, h_prev], 1), w_ru) + b_ru), 2, 1)
     c = _tanh(product(concat([x, h_prev * r], 1), w_c) + b_c)
@@ -225,7 +229,7 @@ def gru_cell_grad(
     c: Any,
     d_h: Any,
 ) -> tuple:
-    """The gradients of one step: of x, of h, of what goes into c, of what goes into r and u."""
+    """Compute the gradients of one step: of x, of h, of c's input, of r's and u's input."""
     product, size = look_up("matmul"), x.dims[1]
     into_c = d_h * (1 - u) * (1 - c * c)
     back = product(into_c, w_c, transpose_b=True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def seed_graph(first: int, second: int) -> Iterator[int | None]:
-    """Inside, the first seed is that of the graph; gives the own one."""
+    """Set the graph's seed to the first one inside; give the own one."""
     graph = dispatch.context.base
     if not first and not second:
         yield None
@@ -61,13 +61,13 @@ def floats(kind: str, shape: ShapeLike, dtype: DTypeLike, seed: int, seed2: int)
 
 
 def integers(shape: TensorShape, minval: Any, maxval: Any, seed: int, seed2: int) -> Any:
-    """Integers from an interval."""
+    """Draw integers from an interval."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.uniform")(shape, minval, maxval, minval.dtype, own)
 
 
 def shuffle(value: object, seed: int, seed2: int) -> Any:
-    """Rows in another order."""
+    """Shuffle rows."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.shuffle")(value, own)
 
@@ -75,7 +75,7 @@ def shuffle(value: object, seed: int, seed2: int) -> Any:
 def classes(
     logits: np.ndarray, num_samples: object, seed: int, seed2: int, output_dtype: DTypeLike
 ) -> Any:
-    """Classes by their log-probabilities."""
+    """Draw classes by their log-probabilities."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.categorical")(logits, num_samples, output_dtype, own)
 
@@ -94,10 +94,12 @@ def poisson(
         return look_up("random.poisson")(shape, rate, dtype or rate.dtype, own)
 
 
-def truncated_normal_rows(
+def draw_truncated_normal_rows(
     shape: Any, means: Any, stdevs: Any, minvals: Any, maxvals: Any, seed: int, seed2: int
 ) -> Any:
-    """Normal numbers between bounds, those of each row of the result with parameters of its own."""
+    """Draw normal numbers between bounds, those of each row of the result with parameters of its
+    own.
+    """
     with seed_graph(seed, seed2) as own:
         pair = look_up("random.uniform")([2], 0, 2**31 - 1, int32, own)
         across = [-1] + [1] * (shape.dims[0] - 1)
@@ -110,20 +112,20 @@ def truncated_normal_rows(
 
 
 def crop(image: Tensor, size: Any, seed: int, seed2: int) -> Any:
-    """A block of an image at a random place."""
+    """Return a block of an image at a random place."""
     with seed_graph(seed, seed2) as own:
         size = concat([cast(size, int32), [image.dims[2]]], 0)
         return look_up("image.random_crop")(image, size, own)
 
 
 def unforeseeable(shape: ShapeLike, dtype: DTypeLike) -> Any:
-    """Integers over their whole range."""
+    """Draw integers over their whole range."""
     seed = look_up("random.uniform")([2], 0, 2**31 - 1, int32)
     return look_up("random.stateless_uniform")(shape, seed, None, None, dtype)
 
 
 def gamma_grad(alpha: float, sample: object) -> Any:
-    """The derivative of a gamma number by the shape parameter (Figurnov et al. 2018)."""
+    """Return the derivative of a gamma number by the shape parameter (Figurnov et al. 2018)."""
     shape = look_up("broadcast_dynamic_shape")(*[look_up("shape")(x) for x in (alpha, sample)])
     alpha, sample = hooks.broadcast_to(alpha, shape), hooks.broadcast_to(sample, shape)
     by_alpha = special.igamma_by_a(alpha, sample, order=1)
@@ -144,7 +146,7 @@ def candidates(
     seed: int,
     seed2: int,
 ) -> tuple:
-    """Sampled classes, and how often the true and the sampled ones are expected."""
+    """Sample classes, and compute how often the true and the sampled ones are expected."""
     with seed_graph(seed, seed2) as own:
         function = look_up(f"random.{kind}_candidate_sampler")
         return tuple(function(true_classes, num_true, num_sampled, unique, range_max, own))
@@ -153,12 +155,12 @@ def candidates(
 def all_candidates(
     true_classes: object, num_true: int, num_sampled: int, unique: bool, seed: int, seed2: int
 ) -> tuple:
-    """All classes as candidates."""
+    """Return all classes as candidates."""
     function = look_up("random.all_candidate_sampler")
     return tuple(function(true_classes, num_true, num_sampled, unique))
 
 
-def fixed_candidates(
+def sample_fixed_candidates(
     true_classes: object,
     num_true: int,
     num_sampled: int,
@@ -173,7 +175,7 @@ def fixed_candidates(
     seed: int,
     seed2: int,
 ) -> tuple:
-    """Classes sampled by the weights that are given."""
+    """Sample classes by the weights that are given."""
     with seed_graph(seed, seed2) as own:
         function = look_up("random.fixed_unigram_candidate_sampler")
         sampled = function(
@@ -197,23 +199,25 @@ def fixed_candidates(
 
 
 def key_and_counter(seed: TensorLike) -> tuple:
-    """The key and the counter of the stream of a seed."""
+    """Return the key and the counter of the stream of a seed."""
     stream = prims.seed_stream(seed, algorithm=prims.PHILOX)
     return stream[2:], stream[:2]
 
 
 def algorithm() -> Any:
-    """The number of Philox."""
+    """Return the number of Philox."""
     return of_array(prims.PHILOX, int32)
 
 
 def key_counter_algorithm(seed: TensorLike) -> tuple:
-    """The key and the counter of the stream of a seed, and the algorithm's number."""
+    """Return the key and the counter of the stream of a seed, and the algorithm's number."""
     return *key_and_counter(seed), algorithm()
 
 
 def _stream(key: Any, counter: Any, alg: object) -> tuple[Any, int]:
-    """(the stream of a key and a counter, the algorithm): Philox unless a constant says another."""
+    """Return (the stream of a key and a counter, the algorithm): Philox unless a constant says
+    another.
+    """
     if type(alg) is Symbol:
         content = constant_of(alg.node)
         number = prims.PHILOX if content is None else int(content.array)
@@ -235,7 +239,7 @@ def of_key(
 def integers_of_key(
     shape: ShapeLike, key: object, counter: IRValue, alg: str, minval: object, maxval: object
 ) -> Any:
-    """Integers from an interval."""
+    """Draw integers from an interval."""
     stream, number = _stream(key, counter, alg)
     dims = shape_of(shape, "StatelessRandomUniformIntV2")
     return prims.random_integers(stream, minval, maxval, shape=dims, algorithm=number)
@@ -248,12 +252,12 @@ def gamma_of_key(shape: ShapeLike, key: object, counter: IRValue, alg: str, alph
 
 
 def shuffle_of_key(value: Tensor, key: Any, counter: object, alg: object) -> Any:
-    """Rows in another order."""
+    """Shuffle rows."""
     return reorder(value, _stream(key, counter, alg)[0])
 
 
 def bits(shape: ShapeLike, seed: TensorLike, dtype: DTypeLike) -> Any:
-    """Integers over their whole range."""
+    """Draw integers over their whole range."""
     return look_up("random.stateless_uniform")(shape, seed, None, None, dtype)
 
 
@@ -270,7 +274,7 @@ def _generator(resource: object) -> Iterator[Any]:
 
 
 def read_and_skip(resource: object, alg: str, delta: float) -> Any:
-    """The state of a generator in a variable, which then moves on by `delta` numbers."""
+    """Return the state of a generator in a variable, which then moves on by `delta` numbers."""
     state = variable_of(resource).read_value()
     with _generator(resource) as generator:
         generator.skip(cast(delta, int64))
@@ -296,7 +300,7 @@ def of_generator(
 def integers_of_generator(
     resource: object, algorithm: int, shape: TensorShape, minval: Any, maxval: Any
 ) -> Any:
-    """Integers of a generator from an interval."""
+    """Draw integers of a generator from an interval."""
     with _generator(resource) as generator:
         return generator.uniform(shape, minval, maxval, minval.dtype)
 

@@ -33,17 +33,17 @@ def numbers(start: int, stop: int, step: object, output_types: list) -> Any:
 
 
 def whole(components: list) -> Any:
-    """One element."""
+    """Return one element."""
     return variant_of(look_up("data.Dataset").from_tensors(tuple(components)))
 
 
 def slices(components: list) -> Any:
-    """The slices of tensors."""
+    """Return the slices of tensors."""
     return variant_of(look_up("data.Dataset").from_tensor_slices(tuple(components)))
 
 
 def list_elements(tensors: list, output_types: list) -> Any:
-    """Elements one after the other."""
+    """Make a dataset of elements one after the other."""
     count = len(output_types)
     rows = [tuple(tensors[i : i + count]) for i in range(0, len(tensors), count)]
     found = look_up("data.Dataset").from_tensors(rows[0])
@@ -53,13 +53,13 @@ def list_elements(tensors: list, output_types: list) -> Any:
 
 
 def random_numbers(seed: TensorLike, seed2: int) -> Any:
-    """Random numbers without end."""
+    """Make a dataset of random numbers without end."""
     source = look_up("data.Dataset").random(seed_of(seed, seed2))
     return variant_of(source.map(lambda x: (x,)))
 
 
 def sparse_slices(indices: np.ndarray, values: object, dense_shape: ShapeLike) -> Any:
-    """The rows of a sparse tensor, each as its parts."""
+    """Return the rows of a sparse tensor, each as its parts."""
     sparse = look_up("SparseTensor")(indices, values, dense_shape)
     source = look_up("data.Dataset").from_tensor_slices(sparse)
     return variant_of(source.map(lambda x: (x.indices, x.values, x.dense_shape)))
@@ -75,7 +75,7 @@ def generate(
     output_types: list,
     output_shapes: list,
 ) -> Any:
-    """What a function of a state gives, again and again, until it raises OutOfRangeError."""
+    """Make a dataset of a function of a state, called until it raises OutOfRangeError."""
 
     def generator() -> Any:
         state = list(look_up("nest.flatten")(init_func(*init_func_other_args)))
@@ -96,7 +96,7 @@ def _names(x: object) -> list[str]:
 
 
 def text_lines(filenames: object, compression_type: str, buffer_size: object) -> Any:
-    """The lines of files."""
+    """Return the lines of files."""
     kind = python_of(compression_type)
     source = look_up("data.TextLineDataset")(_names(filenames), kind or None)
     return variant_of(source.map(lambda x: (x,)))
@@ -105,13 +105,13 @@ def text_lines(filenames: object, compression_type: str, buffer_size: object) ->
 def tfrecords(
     filenames: object, compression_type: str, buffer_size: object, byte_offsets: object = None
 ) -> Any:
-    """The records of TFRecord files."""
+    """Return the records of TFRecord files."""
     kind = python_of(compression_type)
     source = look_up("data.TFRecordDataset")(_names(filenames), kind or None)
     return variant_of(source.map(lambda x: (x,)))
 
 
-def fixed_length(
+def read_fixed_length_records(
     filenames: object,
     header_bytes: int,
     record_bytes: int,
@@ -119,7 +119,7 @@ def fixed_length(
     buffer_size: object,
     compression_type: str | None = None,
 ) -> Any:
-    """The records of files whose records have one length."""
+    """Return the records of files whose records have one length."""
     kind = None if compression_type is None else python_of(compression_type) or None
     sizes = [int(python_of(x)) for x in (record_bytes, header_bytes, footer_bytes)]
     make = look_up("data.FixedLengthRecordDataset")
@@ -128,13 +128,13 @@ def fixed_length(
 
 
 def matching_files(patterns: object) -> Any:
-    """The names of files that fit patterns."""
+    """Return the names of files that fit patterns."""
     names = sorted(look_up("io.gfile.glob")(_names(patterns)))
     return slices([of_array(np.array([name.encode() for name in names], object))])
 
 
 def sql(driver_name: object, data_source_name: object, query: object, output_types: list) -> Any:
-    """The rows that a query finds in a database."""
+    """Return the rows that a query finds in a database."""
     make = look_up("data.experimental.SqlDataset")
     return variant_of(
         make(
@@ -158,7 +158,7 @@ def csv(
     record_defaults: list,
     exclude_cols: object = None,
 ) -> Any:
-    """The rows of CSV files."""
+    """Read the rows of CSV files."""
     columns = integers_of(select_cols)
     defaults = [x.dtype if not x.dims or not x.dims[0] else x[0] for x in record_defaults]
     make = look_up("data.experimental.CsvDataset")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def dataset_of(handle: object) -> Any:
-    """The dataset of a variant tensor, its elements as tuples."""
+    """Return the dataset of a variant tensor, its elements as tuples."""
     bound = handle_content(handle)
     stage = getattr(bound, "stage", None)
     if stage is None:
@@ -50,7 +50,7 @@ def python_of(x: object) -> Any:
 
 
 def tuples_of(function: Callable[..., Any], others: list) -> Callable[..., tuple]:
-    """A function of an element's components; its results as a tuple."""
+    """Return a function of an element's components; its results as a tuple."""
 
     def call(*components: object) -> tuple:
         found = function(*components, *others)
@@ -78,23 +78,23 @@ def same(input_dataset: object) -> Any:
 
 
 def take_or_repeat(method: str, input_dataset: object, count: int) -> Any:
-    """Some of the elements, or all again and again: `method` is that of `tf.data.Dataset`."""
+    """Take some of the elements, or repeat all: `method` is that of `tf.data.Dataset`."""
     return variant_of(getattr(dataset_of(input_dataset), method)(int(python_of(count))))
 
 
 def concatenate(input_dataset: object, another_dataset: object) -> Any:
-    """The elements of two datasets, one after the other."""
+    """Return the elements of two datasets, one after the other."""
     return variant_of(dataset_of(input_dataset).concatenate(dataset_of(another_dataset)))
 
 
 def zip_datasets(input_datasets: list) -> Any:
-    """The elements of several datasets side by side."""
+    """Return the elements of several datasets side by side."""
     found = look_up("data.Dataset").zip(tuple([dataset_of(part) for part in input_datasets]))
     return variant_of(found.map(_tuple))
 
 
 def shard(input_dataset: object, num_shards: int, index: int) -> Any:
-    """Every n-th element."""
+    """Make a dataset of every n-th element."""
     return variant_of(
         dataset_of(input_dataset).shard(int(python_of(num_shards)), int(python_of(index)))
     )
@@ -108,7 +108,7 @@ def shuffle(
     reshuffle_each_iteration: bool = True,
     count: int | None = None,
 ) -> Any:
-    """The elements in random order, perhaps again and again."""
+    """Return the elements in random order, perhaps again and again."""
     own = None if seed is None else seed_of(seed, seed2)
     found = dataset_of(input_dataset).shuffle(
         int(python_of(buffer_size)), own, reshuffle_each_iteration=reshuffle_each_iteration
@@ -119,7 +119,7 @@ def shuffle(
 def shuffle_all(
     input_dataset: object, seed: TensorLike, seed2: int, reshuffle_each_iteration: bool
 ) -> Any:
-    """All elements in random order."""
+    """Shuffle all elements."""
     dataset = dataset_of(input_dataset)
     size = max(int(dataset.cardinality()), 1)
     return variant_of(
@@ -130,7 +130,7 @@ def shuffle_all(
 
 
 def batch(input_dataset: object, batch_size: int, drop_remainder: bool | None = None) -> Any:
-    """Elements stacked."""
+    """Stack elements."""
     drop = drop_remainder is not None and bool(scalar_of(drop_remainder))
     return variant_of(dataset_of(input_dataset).batch(int(python_of(batch_size)), drop))
 
@@ -142,7 +142,7 @@ def pad(
     padding_values: list,
     drop_remainder: bool | None = None,
 ) -> Any:
-    """Elements filled up to one shape and stacked."""
+    """Fill elements up to one shape, and stack them."""
     drop = drop_remainder is not None and bool(scalar_of(drop_remainder))
     shapes = tuple([[None if n < 0 else n for n in integers_of(s)] for s in padded_shapes])
     values = tuple(padding_values)
@@ -151,7 +151,7 @@ def pad(
 
 
 def map_dataset(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
-    """A function of each element."""
+    """Return a function of each element."""
     return variant_of(dataset_of(input_dataset).map(tuples_of(f, other_arguments)))
 
 
@@ -162,13 +162,13 @@ def map_and_batch(
     drop_remainder: bool,
     f: Callable[..., Any],
 ) -> Any:
-    """A function of each element, stacked."""
+    """Return a function of each element, stacked."""
     mapped_one = dataset_of(input_dataset).map(tuples_of(f, other_arguments))
     return variant_of(mapped_one.batch(int(python_of(batch_size)), bool(scalar_of(drop_remainder))))
 
 
 def flat_map(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
-    """The elements of the datasets that a function gives, one after the other."""
+    """Return the elements of the datasets that a function gives, one after the other."""
     return variant_of(dataset_of(input_dataset).flat_map(datasets_of(f, other_arguments)))
 
 
@@ -179,7 +179,7 @@ def interleave(
     block_length: object,
     f: Callable[..., Any],
 ) -> Any:
-    """The elements of the datasets that a function gives, in turn."""
+    """Return the elements of the datasets that a function gives, in turn."""
     function = datasets_of(f, other_arguments)
     cycle = max(int(python_of(cycle_length)), 1)
     dataset = dataset_of(input_dataset)
@@ -189,20 +189,20 @@ def interleave(
 def filter_dataset(
     input_dataset: object, other_arguments: list, predicate: Callable[..., Any]
 ) -> Any:
-    """The elements for which a function is true."""
+    """Return the elements for which a function is true."""
     return variant_of(
         dataset_of(input_dataset).filter(first_of_results(predicate, other_arguments))
     )
 
 
 def filter_by_last(input_dataset: object) -> Any:
-    """The elements whose last component is true, without it."""
+    """Return the elements whose last component is true, without it."""
     kept = dataset_of(input_dataset).filter(lambda *parts: parts[-1])
     return variant_of(kept.map(lambda *parts: parts[:-1]))
 
 
 def take_while(input_dataset: object, other_arguments: list, predicate: Callable[..., Any]) -> Any:
-    """The elements before the first for which a function is false."""
+    """Return the elements before the first for which a function is false."""
     return variant_of(
         dataset_of(input_dataset).take_while(first_of_results(predicate, other_arguments))
     )
@@ -211,7 +211,7 @@ def take_while(input_dataset: object, other_arguments: list, predicate: Callable
 def scan(
     input_dataset: object, initial_state: list, other_arguments: list, f: Callable[..., Any]
 ) -> Any:
-    """A function of a state and each element, which gives the next state and an element."""
+    """Return a function of a state and each element, which gives the next state and an element."""
     count = len(initial_state)
 
     def step(state: tuple, *components: object) -> tuple:
@@ -226,7 +226,7 @@ def scan(
 def reduce_dataset(
     input_dataset: object, initial_state: list, other_arguments: list, f: Callable[..., Any]
 ) -> list:
-    """The last state of a function of a state and each element."""
+    """Return the last state of a function of a state and each element."""
 
     def step(state: tuple, *components: object) -> tuple:
         if len(components) == 1 and isinstance(components[0], tuple):
@@ -245,7 +245,7 @@ def group_by_window(
     reduce_func: Callable[..., Any],
     window_size_func: Callable[..., Any],
 ) -> Any:
-    """A dataset for each group of elements with one key."""
+    """Group the elements with one key into a dataset each."""
 
     def reduce(key: object, window: tuple[Any, ...]) -> Any:
         dataset = reduce_func(key, variant_of(window), *reduce_func_other_arguments)
@@ -261,14 +261,14 @@ def group_by_window(
 
 
 def cache(input_dataset: object, filename: str) -> Any:
-    """The elements, kept."""
+    """Return the elements, kept."""
     return variant_of(dataset_of(input_dataset).cache(python_of(filename)))
 
 
 def windows(
     input_dataset: object, size: int, shift: object, stride: WindowLike, drop_remainder: bool
 ) -> Any:
-    """Datasets of some elements each."""
+    """Make a dataset of datasets of some elements each."""
     sizes = [int(python_of(x)) for x in (size, shift, stride)]
     found = dataset_of(input_dataset).window(*sizes, bool(scalar_of(drop_remainder)))
     return variant_of(found.map(lambda *parts: tuple([variant_of(part) for part in parts])))
@@ -281,7 +281,7 @@ def sliding(
     window_stride: object,
     drop_remainder: bool = True,
 ) -> Any:
-    """Some elements each, stacked."""
+    """Make a dataset of some elements each, stacked."""
     size, shift, stride = (int(python_of(x)) for x in (window_size, window_shift, window_stride))
     found = dataset_of(input_dataset).window(size, shift, stride, drop_remainder)
     zipped_windows = found.flat_map(
@@ -291,25 +291,25 @@ def sliding(
 
 
 def unbatch(input_dataset: object) -> Any:
-    """The rows of elements."""
+    """Return the rows of elements."""
     return variant_of(dataset_of(input_dataset).unbatch())
 
 
 def unique(input_dataset: object) -> Any:
-    """The elements, each once."""
+    """Return the elements, each once."""
     found = dataset_of(input_dataset).map(lambda x: x).unique()
     return variant_of(found.map(lambda x: (x,)))
 
 
 def rebatch(input_dataset: object, batch_sizes: object, drop_remainder: bool) -> Any:
-    """The rows in batches of other sizes."""
+    """Return the rows in batches of other sizes."""
     return variant_of(
         dataset_of(input_dataset).rebatch(integers_of(batch_sizes), bool(scalar_of(drop_remainder)))
     )
 
 
 def rebatch_for(input_dataset: object, num_replicas: object) -> Any:
-    """Each batch cut into one for each replica."""
+    """Cut each batch into one for each replica."""
     count = int(python_of(num_replicas))
 
     def cut(*parts: object) -> Any:
@@ -321,7 +321,7 @@ def rebatch_for(input_dataset: object, num_replicas: object) -> Any:
 
 
 def batch_sparse(input_dataset: object, batch_size: int, row_shape: ShapeLike) -> Any:
-    """Elements as one sparse tensor, in its parts."""
+    """Stack elements to one sparse tensor, in its parts."""
     sizes = [None if n < 0 else n for n in integers_of(row_shape)]
     dataset = dataset_of(input_dataset).map(lambda x: x)
     found = dataset.sparse_batch(int(python_of(batch_size)), sizes)
@@ -329,12 +329,12 @@ def batch_sparse(input_dataset: object, batch_size: int, row_shape: ShapeLike) -
 
 
 def forgiving(input_dataset: object, log_warning: bool) -> Any:
-    """The elements that can be made."""
+    """Return the elements that can be made."""
     return variant_of(dataset_of(input_dataset).ignore_errors(log_warning))
 
 
 def choose_from(selector_input_dataset: object, data_input_datasets: list, stop: bool) -> Any:
-    """An element of the dataset that a dataset of numbers names, again and again."""
+    """Return an element of the dataset that a dataset of numbers names, again and again."""
     selector = dataset_of(selector_input_dataset).map(lambda x: x)
     datasets = [dataset_of(part) for part in data_input_datasets]
     choose = look_up("data.Dataset").choose_from_datasets
@@ -342,25 +342,25 @@ def choose_from(selector_input_dataset: object, data_input_datasets: list, stop:
 
 
 def first_of(input_datasets: list) -> Any:
-    """One of several datasets that mean the same."""
+    """Return one of several datasets that mean the same."""
     return same(input_datasets[0])
 
 
 def sample_from(input_datasets: list, weights: list) -> Any:
-    """Elements of several datasets at random."""
+    """Sample elements of several datasets at random."""
     shares = [float(scalar_of(x)) for x in weights]
     datasets = [dataset_of(part) for part in input_datasets]
     return variant_of(look_up("data.Dataset").sample_from_datasets(datasets, shares))
 
 
 def sample(input_dataset: object, rate: np.ndarray, seed: TensorLike, seed2: int) -> Any:
-    """Some elements at random."""
+    """Sample some elements at random."""
     share, own = float(scalar_of(rate)), seed_of(seed, seed2)
     draw = look_up("random.uniform")
     return variant_of(dataset_of(input_dataset).filter(lambda *_: draw([], seed=own) < share))
 
 
 def with_cardinality(input_dataset: object, cardinality: object) -> Any:
-    """The elements, whose number is given."""
+    """Return the elements, whose number is given."""
     check = look_up("data.experimental.assert_cardinality")(int(python_of(cardinality)))
     return variant_of(dataset_of(input_dataset).apply(check))

@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 def constant(value: object, dtype: DTypeLike) -> Any:
-    """A constant, from its message or its value."""
+    """Return a constant, from its message or its value."""
     if hasattr(value, "tensor_shape"):
         value = look_up("make_ndarray")(value)
     return look_up("constant")(value, dtype)
 
 
 def nothing() -> Any:
-    """No operation."""
+    """Make no operation."""
     return look_up("no_op")()
 
 
 def print_values(input: list[Any], data: list, message: str, first_n: int, summarize: int) -> Any:
-    """`input`, after values were printed."""
+    """Print values, and return `input`."""
     return look_up("compat.v1.Print")(input, data, message, first_n, summarize)
 
 
@@ -68,7 +68,7 @@ def abort(error_msg: str, exit_without_error: bool) -> None:
 
 
 def _as_list(results: object) -> list:
-    """The tensors that a function gives."""
+    """Return the tensors that a function gives."""
     if results is None:
         return []
     found = look_up("nest.flatten")(results)
@@ -84,7 +84,7 @@ def _call(function: Callable[..., Any], arguments: list) -> list:
 
 
 def choose(cond_: object, input: list, then_branch: Any, else_branch: Any) -> list:
-    """The results of one of two functions."""
+    """Return the results of one of two functions."""
     predicate = _truth(cond_)
     return cond(predicate, lambda: _call(then_branch, input), lambda: _call(else_branch, input))
 
@@ -94,14 +94,14 @@ def _truth(x: object) -> Any:
 
 
 def choose_by_number(branch_index: object, input: list, branches: list) -> list:
-    """The results of one of several functions."""
+    """Return the results of one of several functions."""
     return switch_case(branch_index, [lambda f=f: _call(f, input) for f in branches])
 
 
 def repeat(
     input: list, cond: Callable[..., Any], body: Callable[..., Any], parallel_iterations: int
 ) -> list:
-    """A function again and again, while another one gives true."""
+    """Return a function again and again, while another one gives true."""
     shapes = [look_up("TensorShape")(None)] * len(input)
     graph = dispatch.context.base is not None
     found = while_loop(
@@ -115,7 +115,7 @@ def repeat(
 
 
 def count(start: int, limit: int, delta: float, input: list, body: Callable[..., Any]) -> list:
-    """A function for each number of a range."""
+    """Return a function for each number of a range."""
 
     def step(i: Any, *x: object) -> list:
         return [i + delta, *_call(body, [i, *x])]
@@ -124,12 +124,12 @@ def count(start: int, limit: int, delta: float, input: list, body: Callable[...,
 
 
 def call(args: list, f: Callable[..., Any]) -> list:
-    """The results of a function."""
+    """Return the results of a function."""
     return _call(f, args)
 
 
 def gradient_of(input: list, Tout: list, f: Callable[..., Any]) -> list:
-    """The gradient of a function: its arguments, then cotangents of its results."""
+    """Return the gradient of a function: its arguments, then cotangents of its results."""
     own = input[: len(Tout)]
     if dispatch.context.base is not None:
         targets = _call(f, own)
@@ -143,7 +143,7 @@ def gradient_of(input: list, Tout: list, f: Callable[..., Any]) -> list:
 
 
 def zeros_like(x: Tensor) -> Any:
-    """Zeros of a shape."""
+    """Make zeros of a shape."""
     return look_up("zeros_like")(x)
 
 
@@ -152,7 +152,7 @@ def _dense(g: tuple[Any, ...]) -> Any:
 
 
 def python(input: list, token: str, Tout: list) -> list:
-    """A Python function that was registered for `token`."""
+    """Return a Python function that was registered for `token`."""
     function = registered.get(token)
     if function is None:
         text = f"callback {token} is not found"
@@ -168,29 +168,31 @@ registered: dict[str, Callable[..., Any]] = {}  # Python functions by their toke
 
 
 def switch(data: list[Any], pred: object) -> tuple:
-    """(data if `pred` is false, data if it is true): the other one holds nothing (zeros)."""
+    """Return (data if `pred` is false, data if it is true): the other one holds nothing
+    (zeros).
+    """
     taken = bool(scalar_of(pred))
     dead = look_up("zeros_like")(data)
     return (dead, data) if taken else (data, dead)
 
 
 def merge(inputs: list) -> tuple:
-    """(the first input, its number)."""
+    """Return (the first input, its number)."""
     return inputs[0], of_array(0, int32)
 
 
 def ref_select(index: int, inputs: list) -> Any:
-    """One of several variables."""
+    """Return one of several variables."""
     return inputs[int(scalar_of(index))]
 
 
 def placeholder(dtype: object, shape: ShapeLike) -> Any:
-    """A value that is fed."""
+    """Return a value that is fed."""
     return look_up("compat.v1.placeholder")(dtype, shape)
 
 
 def placeholder_with_default(input: list[Any], shape: ShapeLike) -> Any:
-    """A value that may be fed."""
+    """Return a value that may be fed."""
     return look_up("compat.v1.placeholder_with_default")(input, shape)
 
 
@@ -200,18 +202,18 @@ def fake(dtype: DType, shape: TensorShape) -> Any:
 
 
 def fact() -> Any:
-    """A truth."""
+    """Return a truth."""
     return look_up("constant")("0! = 1")
 
 
 def device_index(device_names: list) -> Any:
-    """The number of the CPU among names of devices; their number if it is not there."""
+    """Return the number of the CPU among names of devices; their number if it is not there."""
     names = [str(name).upper() for name in device_names]
     return of_array(names.index("CPU") if "CPU" in names else len(names), int32)
 
 
 def tile_grad(input: Tensor, multiples: object) -> Any:
-    """The gradient of `tf.tile`: the sum of the copies."""
+    """Return the gradient of `tf.tile`: the sum of the copies."""
     times = integers_of(multiples)
     shape = [n for size, k in zip(input.dims, times) for n in (k, size // k)]
     return look_up("reduce_sum")(
@@ -220,19 +222,19 @@ def tile_grad(input: Tensor, multiples: object) -> Any:
 
 
 def fingerprint(data: list[Any], method: str) -> Any:
-    """Eight bytes that stand for each row."""
+    """Return eight bytes that stand for each row."""
     function = look_up("fingerprint")
     return function(data, scalar_of(method).decode())
 
 
 def isotonic(input: list[Any], output_dtype: DTypeLike) -> tuple:
-    """(the decreasing rows nearest to those given, the number of each element's block)."""
+    """Compute (the decreasing rows nearest to those given, the number of each element's block)."""
     y, segments = look_up("nn.isotonic_regression")(input)
     return look_up("cast")(y, output_dtype), segments
 
 
 def map_file(dtype: DType, shape: TensorShape, memory_region_name: str) -> Any:
-    """A tensor whose elements stand in a file."""
+    """Return a tensor whose elements stand in a file."""
     array = np.fromfile(memory_region_name, dtype.numpy_dtype)
     return of_array(array.reshape(shape.as_list()))
 
@@ -241,7 +243,7 @@ def map_file(dtype: DType, shape: TensorShape, memory_region_name: str) -> Any:
 
 
 def nan_count(input: list[Any]) -> Any:
-    """How many elements are NaN."""
+    """Count the elements that are NaN."""
     x = numbers_of(input)
     return of_array(np.isnan(x).sum() if x.dtype.kind in "fc" else 0, look_up("int64"))
 
@@ -283,14 +285,14 @@ _kept: dict[bytes, Any] = {}
 
 
 def keep(value: object) -> Any:
-    """A handle of a value, for later runs."""
+    """Return a handle of a value, for later runs."""
     handle = f"GetSessionHandle;{len(_kept)};/cpu:0".encode()
     _kept[handle] = value
     return look_up("constant")(handle)
 
 
 def handle_value(handle: Handle, dtype: DTypeLike) -> Any:
-    """The value of a handle; InvalidArgumentError if there is none."""
+    """Return the value of a handle; InvalidArgumentError if there is none."""
     key = scalar_of(handle)
     if key not in _kept:
         raise invalid("TW104", f"the tensor of the handle {key!r} is not in the session store")

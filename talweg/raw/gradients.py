@@ -1,4 +1,4 @@
-"""The gradients among tf.raw_ops; `table.py` calls them `grad.*`.
+"""The gradients among tf.raw_ops; `table.txt` calls them `grad.*`.
 
 Those of functions y = f(x) are written by their formulas, those of larger functions are the
 pullback of the function itself, so that they can be differentiated again.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def pullback(function: Callable[[Any], Any], x: object, g: Tensor) -> Any:
-    """gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
+    """Compute gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
     with GradientTape() as tape:
         tape.watch(x)
         y = function(x)
@@ -43,60 +43,60 @@ def pullback(function: Callable[[Any], Any], x: object, g: Tensor) -> Any:
 
 
 def tanh_grad(y: object, dy: object) -> Any:
-    """dy (1 - y²), with y = tanh x."""
+    """Compute dy (1 - y²), with y = tanh x."""
     y, dy = matching_tensors(y, dy)
     return dy * (1 - arithmetic.square(y))
 
 
 def sigmoid_grad(y: object, dy: object) -> Any:
-    """dy y (1 - y), with y = σ(x)."""
+    """Compute dy y (1 - y), with y = σ(x)."""
     y, dy = matching_tensors(y, dy)
     return dy * y * (1 - y)
 
 
 def sqrt_grad(y: Tensor, dy: object) -> Any:
-    """dy / (2 y), with y = √x."""
+    """Compute dy / (2 y), with y = √x."""
     y, dy = matching_tensors(y, dy)
     return dy * 0.5 / y
 
 
 def rsqrt_grad(y: Tensor, dy: object) -> Any:
-    """-dy y³ / 2, with y = 1/√x."""
+    """Compute -dy y³ / 2, with y = 1/√x."""
     y, dy = matching_tensors(y, dy)
     return dy * -0.5 * y * y * y
 
 
 def reciprocal_grad(y: object, dy: object) -> Any:
-    """-dy y², with y = 1/x."""
+    """Compute -dy y², with y = 1/x."""
     y, dy = matching_tensors(y, dy)
     return -dy * y * y
 
 
 def _gate(gradients: object, condition: object) -> Any:
-    """The gradients where a condition holds, 0 elsewhere."""
+    """Return the gradients where a condition holds, 0 elsewhere."""
     return arithmetic.select(condition, gradients, arithmetic.zero_like(gradients))
 
 
 def relu_grad(gradients: object, features: object) -> Any:
-    """The gradients where features > 0."""
+    """Return the gradients where features > 0."""
     g, x = matching_tensors(gradients, features)
     return _gate(g, x > 0)
 
 
 def relu6_grad(gradients: object, features: object) -> Any:
-    """The gradients where 0 < features < 6."""
+    """Return the gradients where 0 < features < 6."""
     g, x = matching_tensors(gradients, features)
     return _gate(g, comparison.logical_and(x > 0, x < 6))
 
 
 def leaky_relu_grad(gradients: object, features: object, alpha: float) -> Any:
-    """The gradients, times alpha where features <= 0."""
+    """Return the gradients, times alpha where features <= 0."""
     g, x = matching_tensors(gradients, features)
     return arithmetic.select(x > 0, g, g * alpha)
 
 
 def elu_grad(gradients: object, outputs: object) -> Any:
-    """g (y + 1) where y = elu(x) < 0, g elsewhere."""
+    """Compute g (y + 1) where y = elu(x) < 0, g elsewhere."""
     g, y = matching_tensors(gradients, outputs)
     return arithmetic.select(y < 0, g * (y + 1), g)
 
@@ -105,25 +105,25 @@ SELU_SCALE, SELU_SCALE_ALPHA = 1.0507009873554804934193349852946, 1.758099340847
 
 
 def selu_grad(gradients: object, outputs: object) -> Any:
-    """g (y + λα) where y = selu(x) < 0, λ g elsewhere."""
+    """Compute g (y + λα) where y = selu(x) < 0, λ g elsewhere."""
     g, y = matching_tensors(gradients, outputs)
     return arithmetic.select(y < 0, g * (y + SELU_SCALE_ALPHA), g * SELU_SCALE)
 
 
 def softplus_grad(gradients: object, features: object) -> Any:
-    """g σ(x)."""
+    """Compute g σ(x)."""
     g, x = matching_tensors(gradients, features)
     return g * transcendental.sigmoid(x)
 
 
 def softsign_grad(gradients: object, features: object) -> Any:
-    """g / (1 + |x|)²."""
+    """Compute g / (1 + |x|)²."""
     g, x = matching_tensors(gradients, features)
     return g / arithmetic.square(1 + arithmetic.abs_(x))
 
 
 def bias_add_grad(out_backprop: object, data_format: str) -> Any:
-    """The sum over all axes but that of the channels."""
+    """Return the sum over all axes but that of the channels."""
     g = tensor(out_backprop)
     if g.ndim < 2:
         raise invalid("TW203", f"BiasAddGrad: out_backprop has shape {g.dims}", "rank 2 or more")
@@ -133,7 +133,7 @@ def bias_add_grad(out_backprop: object, data_format: str) -> Any:
 
 
 def lrn_grad(g: Tensor, x: object, radius: int, bias: float, alpha: float, beta: float) -> Any:
-    """The pullback of `tf.nn.local_response_normalization`."""
+    """Return the pullback of `tf.nn.local_response_normalization`."""
     normalize = normalization.local_response_normalization
     return pullback(lambda x: normalize(x, radius, bias, alpha, beta), tensor(x), tensor(g))
 
@@ -147,19 +147,20 @@ def _dilate(x: Tensor, w: Tensor, strides: WindowLike, rates: WindowLike, paddin
 def dilation_input_grad(
     x: Tensor, w: Tensor, g: Tensor, strides: WindowLike, rates: WindowLike, padding: str
 ) -> Any:
-    """The pullback of `tf.raw_ops.Dilation2D` to its input."""
+    """Return the pullback of `tf.raw_ops.Dilation2D` to its input."""
     return pullback(lambda x: _dilate(x, w, strides, rates, padding), tensor(x), tensor(g))
 
 
 def dilation_filter_grad(
     x: Tensor, w: Tensor, g: Tensor, strides: WindowLike, rates: WindowLike, padding: str
 ) -> Any:
-    """The pullback of `tf.raw_ops.Dilation2D` to its filter."""
+    """Return the pullback of `tf.raw_ops.Dilation2D` to its filter."""
     return pullback(lambda w: _dilate(x, w, strides, rates, padding), tensor(w), tensor(g))
 
 
 def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
-    """What a mirroring `tf.pad` repeats, added where it came from: its shape is the input's, less.
+    """Compute the pullback of a mirroring `tf.pad`: repeated elements are added where they came
+    from.
 
     `tf.raw_ops` has it for integers, too, through which no gradient flows.
     """
@@ -185,23 +186,23 @@ def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
 
 
 def _fold_ends(g: Tensor, axis: int, size: int, before: int, after: int, once: int) -> Any:
-    """The ends of an axis, of which the edge is not repeated if `once`, added to its middle."""
+    """Fold the ends of an axis, of which the edge is not repeated if `once`, into its middle."""
 
     def part(begin: int, count: int) -> Any:
         begins, counts = [0] * g.ndim, list(g.dims)
         begins[axis], counts[axis] = begin, count
         return slicing.slice_(g, begins, counts)
 
-    def placed(end: Any, count: int, begin: int) -> Any:
+    def pad_end(end: Any, count: int, begin: int) -> Any:
         pairs = [[0, 0] for _ in range(g.ndim)]
         pairs[axis] = [begin, size - begin - count]
         return rearranging.pad(rearranging.reverse(end, [axis]), pairs)
 
     middle = part(before, size)
     if before:
-        middle = middle + placed(part(0, before), before, once)
+        middle = middle + pad_end(part(0, before), before, once)
     if after:
-        middle = middle + placed(part(before + size, after), after, size - once - after)
+        middle = middle + pad_end(part(before + size, after), after, size - once - after)
     return middle
 
 
@@ -217,7 +218,9 @@ def strided_slice_grad(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> Any:
-    """The pullback of `tf.strided_slice`, which is linear: dy in its places, zeros elsewhere."""
+    """Compute the pullback of `tf.strided_slice`, which is linear: dy in its places, zeros
+    elsewhere.
+    """
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     g = tensor(dy)
 
@@ -228,7 +231,7 @@ def strided_slice_grad(
 
 
 def cholesky_grad(l: object, grad: IndexedSlices) -> Any:
-    """The gradient of the Cholesky factor by the matrix, from the factor."""
+    """Return the gradient of the Cholesky factor by the matrix, from the factor."""
     l = tensor(l)
     a = products.matmul(l, l, adjoint_b=True)
     return pullback(decompositions.cholesky, a, tensor(grad))
@@ -244,7 +247,7 @@ def batch_norm_grad(
     data_format: str,
     training: bool,
 ) -> tuple:
-    """The pullback of batch normalisation to x, scale and offset; two zeros of no meaning.
+    """Compute the pullback of batch normalisation to x, scale and offset; two zeros of no meaning.
 
     In training the moments are those of x; else they are given.
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def adjust_contrast(images: Tensor, contrast_factor: Any, min_value: Any, max_value: Any) -> Any:
-    """(x - mean) factor + mean, clipped to an interval, float32."""
+    """Compute (x - mean) factor + mean, clipped to an interval, float32."""
     x = cast(images, float32)
     mean = reduce_mean(x, [-3, -2], keepdims=True)
     return look_up("clip_by_value")((x - mean) * contrast_factor + mean, min_value, max_value)
@@ -41,7 +41,7 @@ def adjust_contrast(images: Tensor, contrast_factor: Any, min_value: Any, max_va
 
 
 def _places(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
-    """Where each new pixel lies among the old ones."""
+    """Compute the coordinates of new pixels among the old ones."""
     scale = np.float32((old - 1) / (new - 1) if align_corners and new > 1 else old / new)
     steps = np.arange(new, dtype=np.float32)
     if half_pixel_centers:
@@ -49,7 +49,7 @@ def _places(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -
     return steps * scale
 
 
-def _checked_size(size: Any, align_corners: bool, half_pixel_centers: bool) -> list[int]:
+def _check_size(size: Any, align_corners: bool, half_pixel_centers: bool) -> list[int]:
     if align_corners and half_pixel_centers:
         raise invalid("TW207", "If half_pixel_centers is True, align_corners must be False")
     numbers = integers_of(size)
@@ -71,7 +71,7 @@ def _linear_weights(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 
 def _cubic(x: np.ndarray, a: float) -> np.ndarray:
-    """Keys' kernel at distances below 2."""
+    """Compute Keys' kernel at distances below 2."""
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
     return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
@@ -102,7 +102,7 @@ def _area_weights(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 
 def _static(x: Tensor, axis: int) -> int:
-    """The size of an axis; NeedsStaticError where a graph does not know it."""
+    """Return the size of an axis; NeedsStaticError where a graph does not know it."""
     return operator.index(x.dims[axis])
 
 
@@ -127,20 +127,20 @@ def _resize(x: Tensor, new: list[int], method: str, align: bool, half: bool) -> 
 def resize_bilinear(
     images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool
 ) -> Any:
-    """Images of another size by linear interpolation, float32."""
-    new = _checked_size(size, align_corners, half_pixel_centers)
+    """Resize images by linear interpolation, float32."""
+    new = _check_size(size, align_corners, half_pixel_centers)
     return cast(_resize(images, new, "bilinear", align_corners, half_pixel_centers), float32)
 
 
 def resize_bicubic(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
-    """Images of another size by Keys' cubic interpolation, float32."""
-    new = _checked_size(size, align_corners, half_pixel_centers)
+    """Resize images by Keys' cubic interpolation, float32."""
+    new = _check_size(size, align_corners, half_pixel_centers)
     return cast(_resize(images, new, "bicubic", align_corners, half_pixel_centers), float32)
 
 
 def resize_area(images: Tensor, size: Any, align_corners: bool) -> Any:
-    """Images of another size, each pixel the mean of what it covers, float32."""
-    new = _checked_size(size, align_corners, False)
+    """Resize images; each pixel is the mean of the area that it covers, float32."""
+    new = _check_size(size, align_corners, False)
     return cast(_resize(images, new, "area", align_corners, False), float32)
 
 
@@ -152,8 +152,8 @@ def _nearest(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 
 def resize_nearest(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
-    """Images of another size, each pixel the copy of one."""
-    new = _checked_size(size, align_corners, half_pixel_centers)
+    """Resize images; each pixel is the copy of one."""
+    new = _check_size(size, align_corners, half_pixel_centers)
     x = images
     for axis in (1, 2):
         places = _nearest(_static(x, axis), new[axis - 1], align_corners, half_pixel_centers)
@@ -164,7 +164,7 @@ def resize_nearest(images: Tensor, size: Any, align_corners: bool, half_pixel_ce
 def resize_bilinear_grad(
     grads: Tensor, original_image: Any, align_corners: bool, half: bool
 ) -> Any:
-    """The gradient of `resize_bilinear` for its images."""
+    """Return the gradient of `resize_bilinear` for its images."""
     new = list(grads.dims[1:3])
     f = lambda x: _resize(x, new, "bilinear", align_corners, half)  # noqa: E731
     x = cast(original_image, grads.dtype)
@@ -172,7 +172,7 @@ def resize_bilinear_grad(
 
 
 def resize_bicubic_grad(grads: Tensor, original_image: Any, align_corners: bool, half: bool) -> Any:
-    """The gradient of `resize_bicubic` for its images."""
+    """Return the gradient of `resize_bicubic` for its images."""
     new = list(grads.dims[1:3])
     f = lambda x: _resize(x, new, "bicubic", align_corners, half)  # noqa: E731
     x = cast(original_image, grads.dtype)
@@ -180,17 +180,17 @@ def resize_bicubic_grad(grads: Tensor, original_image: Any, align_corners: bool,
 
 
 def resize_nearest_grad(grads: Tensor, size: Any, align_corners: bool, half: bool) -> Any:
-    """The gradient of `resize_nearest` for images of `size`."""
+    """Return the gradient of `resize_nearest` for images of `size`."""
     height, width = integers_of(size)
     new = of_array(np.array(grads.dims[1:3]), int32)
     x = look_up("zeros")([grads.dims[0], height, width, grads.dims[3]], grads.dtype)
     return pullback(lambda x: resize_nearest(x, new, align_corners, half), x, grads)
 
 
-def _moved_weights(
+def _make_translated_weights(
     old: int, new: int, scale: float, shift: float, kernel_type: str, antialias: bool
 ) -> np.ndarray:
-    """The weights of an axis that is scaled, then shifted."""
+    """Return the weights of an axis that is scaled, then shifted."""
     kernel, radius = _KERNELS[kernel_type]
     inverse = np.float32(1.0 / scale)
     width = max(float(inverse), 1.0) if antialias else 1.0
@@ -216,7 +216,7 @@ _KERNELS: dict[str, Any] = {
 def _move(images: Tensor, new: list, scale: Any, translation: Any, kind: str, anti: bool) -> Any:
     scales, shifts = numbers_of(scale), numbers_of(translation)
     rows, columns = (
-        _moved_weights(_static(images, i + 1), new[i], scales[i], shifts[i], kind, anti)
+        _make_translated_weights(_static(images, i + 1), new[i], scales[i], shifts[i], kind, anti)
         for i in (0, 1)
     )
     return _weight(images, rows, columns)
@@ -225,7 +225,7 @@ def _move(images: Tensor, new: list, scale: Any, translation: Any, kind: str, an
 def scale_and_translate(
     images: Tensor, size: Any, scale: Any, translation: Any, kernel_type: str, antialias: bool
 ) -> Any:
-    """Images scaled and shifted into images of `size`, float32."""
+    """Scale and shift images into images of `size`, float32."""
     if kernel_type not in _KERNELS:
         raise invalid("TW207", f"Unrecognized kernel type: {kernel_type}", f"of {[*_KERNELS]}")
     return cast(
@@ -241,14 +241,14 @@ def scale_and_translate_grad(
     kernel_type: str,
     antialias: bool,
 ) -> Any:
-    """The gradient of `scale_and_translate` for its images."""
+    """Return the gradient of `scale_and_translate` for its images."""
     new = list(grads.dims[1:3])
     f = lambda x: _move(x, new, scale, translation, kernel_type, antialias)  # noqa: E731
     return pullback(f, original_image, grads)
 
 
 def crop_grad_boxes(grads: Tensor, image: Tensor, boxes: Tensor, box_ind: Any, method: str) -> Any:
-    """The gradient of `tf.image.crop_and_resize` for its boxes."""
+    """Return the gradient of `tf.image.crop_and_resize` for its boxes."""
     crop = look_up("image.crop_and_resize")
     size = list(grads.dims[1:3])
     image = cast(image, float32)
@@ -258,7 +258,7 @@ def crop_grad_boxes(grads: Tensor, image: Tensor, boxes: Tensor, box_ind: Any, m
 def crop_grad_image(
     grads: Tensor, boxes: Tensor, box_ind: Any, image_size: Any, T: Any, method: str
 ) -> Any:
-    """The gradient of `tf.image.crop_and_resize` for its images, of shape `image_size`."""
+    """Return the gradient of `tf.image.crop_and_resize` for its images, of shape `image_size`."""
     crop = look_up("image.crop_and_resize")
     size = list(grads.dims[1:3])
     x = look_up("zeros")(integers_of(image_size), float32)
@@ -275,7 +275,7 @@ def non_max_suppression(
     iou_threshold: Any,
     score_threshold: Any = None,
 ) -> Any:
-    """The boxes that remain, best first; those that overlap better ones go."""
+    """Return the boxes that remain, best first; those that overlap better ones go."""
     low = -np.inf if score_threshold is None else score_threshold
     function = look_up("image.non_max_suppression")
     return function(boxes, scores, max_output_size, iou_threshold, low)
@@ -289,7 +289,7 @@ def non_max_suppression_v4(
     score_threshold: Any,
     pad_to_max_output_size: bool,
 ) -> tuple:
-    """(the boxes that remain, how many); perhaps filled up with zeros."""
+    """Select (the boxes that remain, their number); perhaps filled up with zeros."""
     found = non_max_suppression(boxes, scores, max_output_size, iou_threshold, score_threshold)
     count = look_up("shape")(found)[0]
     if pad_to_max_output_size:
@@ -306,7 +306,9 @@ def non_max_suppression_v5(
     soft_nms_sigma: Any,
     pad_to_max_output_size: bool,
 ) -> tuple:
-    """(the boxes that remain, their scores, how many); scores of overlapping boxes shrink."""
+    """Select (the boxes that remain, their scores, their number); scores of overlapping boxes
+    shrink.
+    """
     function = look_up("image.non_max_suppression_with_scores")
     chosen, left = function(
         boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
@@ -329,7 +331,7 @@ def sample_box(
     max_attempts: int,
     use_image_if_no_bounding_boxes: bool,
 ) -> tuple:
-    """A random box that covers enough of one of the given ones."""
+    """Draw a random box that covers enough of one of the given ones."""
     function = look_up("image.sample_distorted_bounding_box")
     return function(
         image_size,
@@ -344,7 +346,7 @@ def sample_box(
 
 
 def draw_boxes(images: Tensor, boxes: Tensor) -> Any:
-    """Images with frames around boxes, in colours of their own."""
+    """Draw frames around boxes in images, in colours of their own."""
     return look_up("image.draw_bounding_boxes")(images, boxes, None)
 
 
@@ -357,20 +359,20 @@ def extract_glimpse(
     uniform_noise: bool,
     noise: str,
 ) -> Any:
-    """Windows of images around places, noise outside of the images."""
+    """Extract windows of images around places, noise outside of the images."""
     function = look_up("image.extract_glimpse")
     return function(input, size, offsets, centered, normalized, noise)
 
 
 def encode_jpeg_of_quality(images: Tensor, quality: Any) -> Any:
-    """An image as JPEG, of a quality that is a tensor."""
+    """Return an image as JPEG, of a quality that is a tensor."""
     return look_up("io.encode_jpeg")(images, quality=int(scalar_of(quality)))
 
 
 def transform(
     images: Tensor, transforms: Any, output_shape: ShapeLike, interpolation: str, fill_mode: str
 ) -> Any:
-    """Images seen through projective maps, 0 outside."""
+    """Transform images by projective maps, 0 outside."""
     return look_up("raw_ops.ImageProjectiveTransformV3")(
         images=images,
         transforms=transforms,
@@ -384,7 +386,7 @@ def transform(
 def pad_and_convolve(
     input: Tensor, paddings: Any, filter: Tensor, mode: str, strides: Sequence[int], padding: str
 ) -> Any:
-    """A convolution of what is padded by reflection."""
+    """Convolve images padded by reflection."""
     x = look_up("pad")(input, paddings, mode)
     return look_up("nn.conv2d")(x, filter, strides, padding)
 
@@ -399,7 +401,7 @@ def resize_and_convolve(
     padding: str,
     resize_align_corners: bool,
 ) -> Any:
-    """A convolution of what is resized, then padded by reflection."""
+    """Convolve images that are resized, then padded by reflection."""
     x = resize_bilinear(input, size, resize_align_corners, False)
     return pad_and_convolve(x, paddings, filter, mode, strides, padding)
 
@@ -410,9 +412,9 @@ def resize_and_convolve(
 def fractional_pool_grad(
     value: Tensor, g: Tensor, rows: Any, columns: Any, overlapping: bool, mean: bool
 ) -> Any:
-    """The gradient of fractional pooling, whose windows begin at the given borders."""
+    """Compute the gradient of fractional pooling, whose windows begin at the given borders."""
 
-    def pooled(x: Tensor) -> Any:
+    def pool(x: Tensor) -> Any:
         parts = []
         for axis, borders in ((1, integers_of(rows)), (2, integers_of(columns))):
             size = x.dims[axis]
@@ -427,7 +429,7 @@ def fractional_pool_grad(
             x = transpose(concat(parts, 0), back)
         return x
 
-    return pullback(pooled, value, g)
+    return pullback(pool, value, g)
 
 
 def fractional_max_pool_grad(
@@ -438,7 +440,7 @@ def fractional_max_pool_grad(
     col_pooling_sequence: Any,
     overlapping: bool,
 ) -> Any:
-    """The gradient of `tf.nn.fractional_max_pool`."""
+    """Return the gradient of `tf.nn.fractional_max_pool`."""
     return fractional_pool_grad(
         orig_input, out_backprop, row_pooling_sequence, col_pooling_sequence, overlapping, False
     )
@@ -451,7 +453,7 @@ def fractional_avg_pool_grad(
     col_pooling_sequence: Any,
     overlapping: bool,
 ) -> Any:
-    """The gradient of `tf.nn.fractional_avg_pool`."""
+    """Return the gradient of `tf.nn.fractional_avg_pool`."""
     x = look_up("zeros")(integers_of(orig_input_tensor_shape), out_backprop.dtype)
     return fractional_pool_grad(
         x, out_backprop, row_pooling_sequence, col_pooling_sequence, overlapping, True
@@ -467,7 +469,7 @@ def max_pool_grad_with_argmax(
     padding: str,
     include_batch_in_index: bool,
 ) -> Any:
-    """The gradients at the places from which the largest elements came, summed."""
+    """Sum the gradients at the places from which the largest elements came."""
     batch, inner = input.dims[0], int(np.prod(input.dims[1:]))
     g, places = reshape(grad, [batch, -1]), cast(reshape(argmax, [batch, -1]), int32)
     if not include_batch_in_index:
@@ -485,7 +487,7 @@ def max_pool_grad_grad_with_argmax(
     padding: str,
     include_batch_in_index: bool,
 ) -> Any:
-    """The gradients of the places from which the largest elements came."""
+    """Return the gradients of the places from which the largest elements came."""
     batch, inner = input.dims[0], int(np.prod(input.dims[1:]))
     places = cast(reshape(argmax, [batch, -1]), int32)
     if not include_batch_in_index:

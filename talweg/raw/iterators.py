@@ -1,4 +1,4 @@
-"""What datasets give, iterators and optionals among tf.raw_ops: `iterators.*` in `table.txt`."""
+"""Iterators and optionals among tf.raw_ops: `iterators.*` in `table.txt`."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 
 def cardinality(input_dataset: object) -> Any:
-    """The number of elements; -1 if there is no end, -2 if nobody knows."""
+    """Return the number of elements; -1 if there is no end, -2 if nobody knows."""
     return dataset_of(input_dataset).cardinality()
 
 
 def fingerprint(input_dataset: object) -> Any:
-    """A number that stands for a dataset."""
+    """Return a number that stands for a dataset."""
     return of_array(np.uint64(hash(handle_content(input_dataset)) & 0xFFFFFFFFFFFFFFFF), uint64)
 
 
 def single(dataset: object) -> list:
-    """The only element."""
+    """Return the only element."""
     return list(dataset_of(dataset).get_single_element())
 
 
 def at(dataset: object, index: int) -> list:
-    """The element of a number."""
+    """Return the element of a number."""
     return list(look_up("data.experimental.at")(dataset_of(dataset), int(python_of(index))))
 
 
@@ -65,14 +65,14 @@ def save_dataset(input_dataset: object, path: PathLike) -> None:
 
 
 def load_dataset(path: PathLike, output_types: list, output_shapes: list, compression: str) -> Any:
-    """The dataset of a folder."""
+    """Return the dataset of a folder."""
     spec = tuple([TensorSpec(s, t) for s, t in zip(output_shapes, output_types)])
     load = look_up("data.Dataset").load
     return variant_of(load(python_of(path), spec, compression=compression or None))
 
 
 def map_rows(arguments: list, captured_inputs: list, f: Callable[..., Any]) -> list:
-    """A function of the rows of tensors, stacked."""
+    """Return a function of the rows of tensors, stacked."""
     rows = [f(*[x[i] for x in arguments], *captured_inputs) for i in range(arguments[0].dims[0])]
     flat = [look_up("nest.flatten")(row) for row in rows]
     return [look_up("stack")(list(parts)) for parts in zip(*flat)]
@@ -89,12 +89,12 @@ class IteratorCell:
 
 
 def iterator() -> Any:
-    """The handle of an iterator."""
+    """Return the handle of an iterator."""
     return handle_of(IteratorCell())
 
 
 def iterator_and_deleter() -> tuple:
-    """(the handle of an iterator, what deletes it)."""
+    """Make the handle of an iterator, and that of its deleter."""
     return iterator(), handle_of(None)
 
 
@@ -104,7 +104,7 @@ def start(dataset: Any, iterator: Any) -> None:
 
 
 def one_shot(dataset_factory: Any, container: str, shared_name: str) -> Any:
-    """The handle of an iterator over the dataset that a function gives."""
+    """Return the handle of an iterator over the dataset that a function gives."""
     found = iterator()
     start(look_up("nest.flatten")(dataset_factory())[0], found)
     return found
@@ -119,7 +119,7 @@ def _iterator(handle: object) -> Any:
 
 
 def next_element(iterator: object) -> list:
-    """The next element; OutOfRangeError at the end."""
+    """Return the next element; OutOfRangeError at the end."""
     found = next(_iterator(iterator), None)
     if found is None:
         raise OutOfRangeError(None, None, compose("TW206", "End of sequence"))
@@ -127,7 +127,7 @@ def next_element(iterator: object) -> list:
 
 
 def next_optional(iterator: object) -> Any:
-    """The next element, or nothing at the end."""
+    """Return the next element, or nothing at the end."""
     found = next(_iterator(iterator), None)
     return handle_of(OptionalCell(None if found is None else list(found)))
 
@@ -141,14 +141,14 @@ _by_name: dict[bytes, Any] = {}
 
 
 def iterator_name(resource_handle: object) -> Any:
-    """A name of an iterator."""
+    """Return a name of an iterator."""
     name = b"iterator_%d" % id(handle_content(resource_handle))
     _by_name[name] = resource_handle
     return of_array(np.array(name, object))
 
 
 def iterator_of_name(string_handle: object) -> Any:
-    """The iterator of a name."""
+    """Return the iterator of a name."""
     found = _by_name.get(scalar_of(string_handle))
     if found is None:
         raise invalid("TW104", f"no iterator has the name {scalar_of(string_handle)!r}")
@@ -156,7 +156,7 @@ def iterator_of_name(string_handle: object) -> Any:
 
 
 def iterator_device(resource: object) -> Any:
-    """Where an iterator is."""
+    """Return the name of the device of an iterator."""
     return look_up("constant")("/job:localhost/replica:0/task:0/device:CPU:0")
 
 
@@ -171,12 +171,12 @@ class OptionalCell:
 
 
 def optional(components: list) -> Any:
-    """Tensors that are there."""
+    """Make an optional with tensors."""
     return handle_of(OptionalCell(list(components)))
 
 
 def no_optional() -> Any:
-    """Nothing."""
+    """Make an optional without a value."""
     return handle_of(OptionalCell(None))
 
 
@@ -186,7 +186,7 @@ def has_value(optional: object) -> Any:
 
 
 def value(optional: Any) -> list:
-    """What there is; InvalidArgumentError for nothing."""
+    """Return the value of an optional; InvalidArgumentError for none."""
     found = thing_of(optional, OptionalCell, "OptionalGetValue").components
     if found is None:
         raise invalid("TW401", "The given optional does not have a value.")
@@ -197,31 +197,31 @@ def value(optional: Any) -> list:
 
 
 def dummy() -> Any:
-    """A handle of nothing."""
+    """Return a handle of nothing."""
     return handle_of(None)
 
 
 def dummy_pair() -> tuple:
-    """(a handle of nothing, what deletes it)."""
+    """Make two handles of nothing, the second for a deleter."""
     return handle_of(None), handle_of(None)
 
 
 def forget(handle: Handle, deleter: object) -> None:
-    """Nothing."""
+    """Do nothing."""
 
 
 def no_lmdb(filenames: object) -> Any:
-    """UnimplementedError: there is no LMDB here."""
+    """Raise UnimplementedError: there is no LMDB here."""
     raise UnimplementedError(None, None, compose("TW402", "LMDBDataset", hint="an LMDB package"))
 
 
 def compress_element(components: list) -> Any:
-    """Tensors as one value."""
+    """Pack tensors into one value."""
     return handle_of(OptionalCell(list(components)))
 
 
 def batch_count(input_dataset: object) -> Any:
-    """The first size of what a dataset has stacked; -1 if it varies."""
+    """Return the first size of a dataset's stacked elements; -1 if it varies."""
     spec = handle_content(input_dataset).stage.layout.flat[0]
     size = spec.shape.as_list()[0] if spec.shape.rank else None
     return of_array(-1 if size is None else size, int64)

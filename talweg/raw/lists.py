@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _dims(shape: Any) -> tuple | None:
-    """The element's shape that a tensor of sizes says, as far as it is known."""
+    """Return the element's shape that a tensor of sizes says, as far as it is known."""
     if type(shape) is Symbol:
         content = constant_of(shape.node)
         array = None if content is None else content.array
@@ -45,29 +45,29 @@ def _dims(shape: Any) -> tuple | None:
 
 
 def reserve(element_shape: ShapeLike, num_elements: Any, element_dtype: DTypeLike) -> Any:
-    """A list of elements that are not there yet."""
+    """Return a list of elements that are not there yet."""
     return elements.list_new(num_elements)
 
 
 def empty(element_shape: ShapeLike, max_num_elements: Any, element_dtype: DTypeLike) -> Any:
-    """A list without elements."""
+    """Return a list without elements."""
     return elements.list_new(of_array(0, int32))
 
 
 def from_tensor(tensor: Tensor, element_shape: ShapeLike) -> Any:
-    """The rows of a tensor."""
+    """Return the rows of a tensor."""
     return elements.list_from(tensor)
 
 
 def item(input_handle: Any, index: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> Any:
-    """One element."""
+    """Return one element."""
     return elements.list_get(input_handle, index, dims=_dims(element_shape), dtype=element_dtype)
 
 
 def with_item(
     input_handle: Any, index: Any, item: object, resize_if_index_out_of_bounds: bool
 ) -> Any:
-    """The list with another element."""
+    """Return the list with another element."""
     limited = not resize_if_index_out_of_bounds
     return elements.list_set(input_handle, index, item, limited=limited)
 
@@ -75,7 +75,7 @@ def with_item(
 def stack(
     input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike, num_elements: int
 ) -> Any:
-    """The elements along a new axis."""
+    """Return the elements along a new axis."""
     size = num_elements if num_elements >= 0 else None
     dims = _dims(element_shape)
     return elements.list_stack(input_handle, dims=dims, dtype=element_dtype, size=size)
@@ -84,23 +84,23 @@ def stack(
 def gather_elements(
     input_handle: Any, indices: Tensor, element_shape: ShapeLike, element_dtype: DTypeLike
 ) -> Any:
-    """Some elements along a new axis."""
+    """Gather some elements along a new axis."""
     return gather(stack(input_handle, element_shape, element_dtype, -1), indices)
 
 
 def length(input_handle: Any) -> Any:
-    """The number of elements."""
+    """Return the number of elements."""
     return elements.list_size(input_handle)
 
 
 def push(input_handle: Any, tensor: Tensor) -> Any:
-    """The list with an element more."""
+    """Return the list with an element more."""
     place = elements.list_size(input_handle)
     return elements.list_set(input_handle, place, tensor, limited=False)
 
 
 def push_to_each(input_handles: Any, tensor: Tensor) -> Any:
-    """Several lists, each with a row of a tensor more."""
+    """Push a row of a tensor to each of several lists."""
     handles = list(numbers_of(input_handles).reshape(-1))
     found = np.empty(len(handles), object)
     for place, handle in enumerate(handles):
@@ -109,7 +109,7 @@ def push_to_each(input_handles: Any, tensor: Tensor) -> Any:
 
 
 def pop(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> tuple:
-    """(the list without its last element, that)."""
+    """Pop an element: (the list without its last element, that)."""
     last = elements.list_size(input_handle) - 1
     dims = _dims(element_shape)
     x = elements.list_get(input_handle, last, dims=dims, dtype=element_dtype)
@@ -117,28 +117,28 @@ def pop(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -
 
 
 def resize(input_handle: Any, size: Any) -> Any:
-    """The list cut or grown to a size."""
+    """Return the list cut or grown to a size."""
     return list_resize(input_handle, size)
 
 
 def scatter(
     tensor: Tensor, indices: Tensor, element_shape: ShapeLike, num_elements: Any = None
 ) -> Any:
-    """A list with the rows of a tensor at given places."""
+    """Return a list with the rows of a tensor at given places."""
     count = of_array(0, int32) if num_elements is None else num_elements
     count = look_up("math.maximum")(count, of_array(0, int32))
     return parts.list_scatter(elements.list_new(count), indices, tensor, limited=False)
 
 
 def scatter_into(input_handle: Any, tensor: Tensor, indices: Tensor) -> Any:
-    """A list with rows of a tensor in place of some elements."""
+    """Return a list with rows of a tensor in place of some elements."""
     return parts.list_scatter(input_handle, indices, tensor, limited=False)
 
 
 def concat_elements(
     input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike, leading_dims: Any = None
 ) -> tuple:
-    """(all elements one after the other, their lengths)."""
+    """Join all elements: (them one after the other, their lengths)."""
     dims = sizes_of(element_shape) if hasattr(element_shape, "rank") else _dims(element_shape)
     dims = None if dims is None else (None, *dims[1:])
     lengths = cast(parts.list_lengths(input_handle), int64)
@@ -146,7 +146,7 @@ def concat_elements(
 
 
 def join_lists(input_a: Any, input_b: Any, element_dtype: DTypeLike) -> Any:
-    """The elements of two lists, one after the other."""
+    """Return the elements of two lists, one after the other."""
     start = elements.list_size(input_a)
     rows = elements.list_stack(input_b, dims=None, dtype=element_dtype, size=None)
     places = look_up("range")(elements.list_size(input_b)) + start
@@ -154,10 +154,10 @@ def join_lists(input_a: Any, input_b: Any, element_dtype: DTypeLike) -> Any:
 
 
 def split_tensor(tensor: Tensor, element_shape: ShapeLike, lengths: Any) -> Any:
-    """The parts of a tensor as a list."""
+    """Return the parts of a tensor as a list."""
     return parts.list_split(tensor, lengths)
 
 
 def element_shape(input_handle: Any, shape_type: Any) -> Any:
-    """What is known of the shape of the elements: -1, nothing."""
+    """Return the known shape of the elements: -1, none is known."""
     return of_array(-1, shape_type)

@@ -33,17 +33,17 @@ def _key(key: Any) -> tuple:
 
 
 def empty_map() -> Any:
-    """A map without entries."""
+    """Return a map without entries."""
     return handle_of(MapValue({}))
 
 
 def insert(input_handle: Any, key: Any, value: Tensor) -> Any:
-    """The map with another entry."""
+    """Return the map with another entry."""
     return handle_of(MapValue({**_entries(input_handle), _key(key): (key, value)}))
 
 
 def erase(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
-    """The map without an entry; InvalidArgumentError if there is none."""
+    """Return the map without an entry; InvalidArgumentError if there is none."""
     entries = _entries(input_handle)
     if _key(key) not in entries:
         raise invalid("TW104", "Trying to erase non-existent item.")
@@ -52,7 +52,7 @@ def erase(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
 
 
 def look_up(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
-    """The value of a key; InvalidArgumentError if there is none."""
+    """Return the value of a key; InvalidArgumentError if there is none."""
     entries = _entries(input_handle)
     if _key(key) not in entries:
         raise invalid("TW104", "Trying to lookup non-existent key.")
@@ -65,10 +65,10 @@ def has_key(input_handle: Any, key: Any) -> Any:
 
 
 def map_size(input_handle: Any) -> Any:
-    """The number of entries."""
+    """Return the number of entries."""
     return of_array(len(_entries(input_handle)), int32)
 
 
 def keys(input_handle: Any, key_dtype: DTypeLike) -> Any:
-    """All keys, stacked."""
+    """Return all keys, stacked."""
     return stack([key for key, _ in _entries(input_handle).values()])

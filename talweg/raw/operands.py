@@ -1,4 +1,4 @@
-"""Arguments of operations as the dtypes in their signatures say, and handles of resources.
+"""Converts arguments of operations to the dtypes in their signatures; handles of resources.
 
 A handle is a tensor that holds a Python object: a table, a queue, a dataset.
 """
@@ -30,7 +30,7 @@ OBJECTS = (resource, variant)
 
 
 def convert(operation: OpSignature, values: dict) -> dict:
-    """The arguments, inputs as tensors of the dtypes that the signature says.
+    """Convert the arguments, inputs to tensors of the dtypes that the signature says.
 
     Inputs that share an attribute have the dtype of the first of them that is a tensor.
     """
@@ -63,7 +63,7 @@ _KINDS: dict[str, Any] = {"type": as_dtype, "list(type)": _as_types, "shape": as
 
 
 def _own_dtype(value: object, is_list: bool) -> DType | None:
-    """The dtype of what is a tensor, array or variable already."""
+    """Return the dtype of a value that is a tensor, an array or a variable already."""
     for part in value if is_list and isinstance(value, (list, tuple)) else (value,):
         dtype = getattr(part, "dtype", None)
         if dtype is not None:
@@ -97,7 +97,7 @@ def _convert(value: object, dtype: DType | None, hint: DType | None) -> Any:
 
 
 def attributes_of(operation: OpSignature, values: dict) -> dict | None:
-    """All attributes, those that follow from the inputs too; None if one does not."""
+    """Infer all attributes, those that follow from the inputs too; None if one does not."""
     attributes = {
         name: values.get(operation.renamed.get(name, name), default)
         for name, (_, default) in operation.attributes.items()
@@ -119,7 +119,7 @@ def attributes_of(operation: OpSignature, values: dict) -> dict | None:
 
 
 def dtypes_of_results(operation: OpSignature, values: dict) -> list | None:
-    """The dtypes of the results, one for each tensor; None if the arguments do not say."""
+    """Return the dtypes of the results, one for each tensor; None if the arguments do not say."""
     attributes = attributes_of(operation, values)
     if attributes is None:
         return None
@@ -127,7 +127,7 @@ def dtypes_of_results(operation: OpSignature, values: dict) -> list | None:
 
 
 def sizes_of(shape: ShapeLike) -> tuple | None:
-    """The sizes that a shape says, None for each it does not know; None without a rank."""
+    """Return the sizes that a shape says, None for each it does not know; None without a rank."""
     return None if shape.rank is None else tuple(shape.as_list())
 
 
@@ -135,12 +135,12 @@ def sizes_of(shape: ShapeLike) -> tuple | None:
 
 
 def handle_of(thing: object) -> EagerTensor:
-    """A tensor that holds a Python object."""
+    """Return a tensor that holds a Python object."""
     return as_tensor(thing)
 
 
 def thing_of(handle: object, kind: Any, operation: str) -> Any:
-    """What a handle holds; InvalidArgumentError unless it is of this class."""
+    """Return the resource behind a handle; InvalidArgumentError unless it is of this class."""
     found = handle_content(handle)
     if not isinstance(found, kind):
         raise invalid("TW102", f"{operation}: a handle of {found!r}", "one of another resource")
@@ -148,7 +148,7 @@ def thing_of(handle: object, kind: Any, operation: str) -> Any:
 
 
 def handle_content(handle: object) -> Any:
-    """What a handle holds; a variable of its handle; anything else as it is."""
+    """Return the resource behind a handle; a variable of its handle; anything else as it is."""
     found = content(handle) if isinstance(handle, EagerTensor) else handle
     if isinstance(found, np.ndarray) and found.dtype == object:
         found = found[()]
@@ -159,8 +159,8 @@ def handle_content(handle: object) -> Any:
 _shared: dict[tuple, Any] = {}
 
 
-def shared_handle(kind: str, container: str, name: str, make: Callable[..., Any]) -> Any:
-    """The handle of this kind and name, made if it is not there; without a name, a new one.
+def get_shared_handle(kind: str, container: str, name: str, make: Callable[..., Any]) -> Any:
+    """Return the handle of this kind and name, made if it is not there; without a name, a new one.
 
     A graph has handles of its own.
     """
@@ -183,7 +183,7 @@ class VariableCell:
 
 
 def variable_of(resource: object) -> Any:
-    """The variable of a handle, or itself; FailedPreconditionError before it has a value."""
+    """Return the variable of a handle, or itself; FailedPreconditionError before it has a value."""
     found = handle_content(resource)
     if isinstance(found, VariableCell):
         if found.variable is None:
@@ -196,27 +196,27 @@ def variable_of(resource: object) -> Any:
 
 
 def numbers_of(x: object) -> np.ndarray:
-    """The array of a tensor with a value; NeedsStaticError in a graph."""
+    """Return the array of a tensor with a value; NeedsStaticError in a graph."""
     return np.asarray(array_of(x))
 
 
 def scalar_of(x: object) -> Any:
-    """The Python value of a tensor with one element."""
+    """Return the Python value of a tensor with one element."""
     return numbers_of(x).reshape(-1)[0]
 
 
 def of_array(array: object, dtype: DType | None = None) -> EagerTensor:
-    """An array as a tensor."""
+    """Return an array as a tensor."""
     if dtype is not None and dtype.name != "string":
         array = np.asarray(array, dtype.numpy_dtype)
     return wrap(np.asarray(array))
 
 
 def integers_of(x: object) -> list[int]:
-    """The numbers of a small tensor, flat."""
+    """Return the numbers of a small tensor, flat."""
     return [int(n) for n in numbers_of(x).reshape(-1)]
 
 
 def as_size_vector(*numbers: int) -> EagerTensor:
-    """Integers as an int32 vector."""
+    """Convert integers to an int32 vector."""
     return of_array(np.array(numbers), int32)

@@ -30,14 +30,14 @@ class Argument(NamedTuple):
     keyword: str
 
     def dtypes(self, attributes: dict) -> list:
-        """The dtypes of its tensors, given the node's attributes."""
+        """Return the dtypes of its tensors, given the node's attributes."""
         if self.listed:
             return list(attributes[self.listed])
         dtype = self.dtype if self.dtype is not None else attributes[self.kind]
         return [dtype] * (attributes[self.number] if self.number else 1)
 
     def count(self, attributes: dict) -> int:
-        """How many tensors it is."""
+        """Count the tensors of the argument."""
         if self.listed:
             return len(attributes[self.listed])
         return attributes[self.number] if self.number else 1
@@ -60,7 +60,7 @@ class OpSignature(NamedTuple):
     renamed: dict[str, str]
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the function of `tf.raw_ops`, and their defaults (`REQUIRED`).
+        """Return the parameters of the function of `tf.raw_ops`, and their defaults (`REQUIRED`).
 
         Attributes that follow from the inputs are none.
         """
@@ -115,7 +115,7 @@ def _operation(line: str) -> OpSignature:
 
 @cache
 def names() -> list[str]:
-    """All types of operations that there are."""
+    """Return all types of operations that there are."""
     return list(_lines())
 
 
@@ -127,6 +127,6 @@ def _lines() -> dict[str, str]:
 
 @cache
 def find(name: str) -> OpSignature | None:
-    """The signature of a type of operation; None if it is not in the table."""
+    """Return the signature of a type of operation; None if it is not in the table."""
     line = _lines().get(name)
     return None if line is None else _operation(line)

@@ -111,14 +111,16 @@ class RawOp:
         return outputs[0].dtype is resource or outputs[0].reference
 
     def signature(self) -> inspect.Signature:
-        """What `inspect.signature` says."""
+        """Return the signature for `inspect.signature`."""
         only = inspect.Parameter.KEYWORD_ONLY
         given = [inspect.Parameter(name, only) for name in self.required]
         rest = {**self.defaults, "name": None}.items()
         return inspect.Signature(given + [inspect.Parameter(n, only, default=v) for n, v in rest])
 
     def bind(self, args: tuple, kwargs: dict) -> dict[str, Any]:
-        """The values of all arguments; TypeError for positional, unknown or missing ones."""
+        """Bind all arguments to their values; TypeError for positional, unknown or missing
+        ones.
+        """
         if args:
             raise type_error(
                 "TW104",
@@ -135,15 +137,15 @@ class RawOp:
         return {**self.defaults, **kwargs}
 
     def apply(self, values: dict) -> Any:
-        """The results for these arguments."""
+        """Return the results for these arguments."""
         found = _find(self.target)(
             *[values[what] if named else what for named, what in self.positional],
             **{key: values[what] for key, what in self.keywords.items()},
         )
         return found if self.results is None else self.result_type(*found)
 
-    def packed(self, found: list, values: dict) -> Any:
-        """A flat list of results as the operation gives them: lists where it has lists."""
+    def pack_results(self, found: list, values: dict) -> Any:
+        """Return a flat list of results as the operation gives them: lists where it has lists."""
         attributes = attributes_of(self.operation, values) or {}
         parts: list = []
         for part in self.operation.outputs:
@@ -210,7 +212,9 @@ def _operation(row: RawOp) -> Callable[..., Any]:
 
 
 def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """The results in a graph; what needs values, or acts on the world, happens when it runs."""
+    """Compute the results in a graph; operations with effects, or that need values, wait for the
+    run.
+    """
     if state.in_graph is None or context.base is None:
         return (
             call(*args, **kwargs) if state.in_graph is None else state.in_graph(call, args, kwargs)
@@ -232,12 +236,12 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
     if not dtypes:
         return keep_effect(call, values, dtypes)
     results = keep_effect(call, values, dtypes) if effect else keep(call, values, dtypes)
-    return row.packed(results, values)
+    return row.pack_results(results, values)
 
 
 @cache
 def rows() -> list[RawOp]:
-    """The rows of the table; an indented line continues the one above."""
+    """Return the rows of the table; an indented line continues the one above."""
     lines = TABLE.read_text("utf-8").replace("\n    ", " ").splitlines()
     return [RawOp(line) for line in lines if line and not line.startswith("#")]
 

@@ -169,7 +169,7 @@ def _amsgrad(
 
 
 def _signs(v: list, beta: Tensor, g: Any) -> tuple:
-    """(the mean of gradients, whether it has the sign of this one)."""
+    """Return (the mean of gradients, whether it has the sign of this one)."""
     mean = v[1] * beta + g * (1 - beta)
     return mean, look_up("sign")(g) * look_up("sign")(mean)
 
@@ -187,7 +187,7 @@ def _power_sign(
 
 
 def _shrunk(x: Tensor, bound: object) -> Any:
-    """`x`, nearer to 0 by `bound`."""
+    """Move `x` nearer to 0 by `bound`."""
     return look_up("sign")(x) * look_up("math.maximum")(look_up("abs")(x) - bound, 0)
 
 
@@ -233,7 +233,9 @@ FORMULAS: dict[str, tuple[int, Callable[..., list]]] = {  # with the number of v
 
 
 def new_values(op: str, inputs: list, attributes: dict) -> tuple[Any, list]:
-    """(the rows that change, None if all do; the new values of the variables or their rows)."""
+    """Compute (the rows that change, None if all do; the new values of the variables or their
+    rows).
+    """
     count, formula = FORMULAS[op.removeprefix("Resource").removeprefix("Sparse")]
     signature = operations.find(op)
     names = [part.name for part in signature.inputs] if signature is not None else []
@@ -246,7 +248,9 @@ def new_values(op: str, inputs: list, attributes: dict) -> tuple[Any, list]:
 
 
 def step(op: str, **arguments: object) -> Any:
-    """A step of an optimizer; the variable for those of the first generation, else nothing."""
+    """Make a step of an optimizer; the variable for those of the first generation, else
+    nothing.
+    """
     signature = operations.find(op)
     parts: list[Any] = list(signature.inputs) if signature is not None else []
     resources = [p for p in parts if p.reference or p.dtype is resource]

@@ -23,13 +23,13 @@ LEVELS = 1 << 32  # numbers of qint32
 
 
 def quantize(x: Tensor, low: Any, high: Any, kind: Any, axis: int, **more: object) -> tuple:
-    """`tf.quantization.quantize`, where -1 is no axis."""
+    """Compute `tf.quantization.quantize`, where -1 is no axis."""
     own = None if axis == -1 else axis
     return look_up("quantization.quantize")(x, low, high, kind, axis=own, **more)
 
 
 def dequantize(x: Tensor, low: Any, high: Any, axis: int, **more: object) -> Any:
-    """`tf.quantization.dequantize`, where -1 is no axis."""
+    """Compute `tf.quantization.dequantize`, where -1 is no axis."""
     own = None if axis == -1 else axis
     return look_up("quantization.dequantize")(x, low, high, axis=own, **more)
 
@@ -44,18 +44,18 @@ def _plain(dtype: DType) -> Any:
 
 
 def _integers(x: TensorLike) -> Any:
-    """The integers of a quantized tensor, int32."""
+    """Return the integers of a quantized tensor, int32."""
     return look_up("cast")(x, int32)
 
 
 def _step(low: Any, high: Any, dtype: DType) -> Any:
-    """How far apart the numbers are that neighbouring integers stand for."""
+    """Compute the distance of the numbers that neighbouring integers stand for."""
     least, most = _limits(dtype)
     return (high - low) / float(most - least)
 
 
 def _integer_for(x: TensorLike, low: Any, high: Any, dtype: DType) -> Any:
-    """The integer that stands for a number, halves away from zero."""
+    """Return the integer that stands for a number, halves away from zero."""
     least, most = _limits(dtype)
     factor = float(most - least) / (high - low)
     place = _away(x * factor) - _away(low * factor) + float(least)
@@ -67,13 +67,13 @@ def _away(x: Tensor) -> Any:
 
 
 def _product_range(x: tuple, y: tuple) -> tuple:
-    """The range of qint32 for products of two quantized tensors: (dtype, low, high) each."""
+    """Return the range of qint32 for products of two quantized tensors: (dtype, low, high) each."""
     step = _step(x[1], x[2], x[0]) * _step(y[1], y[2], y[0])
     return step * float(-LEVELS // 2), step * float(LEVELS // 2 - 1)
 
 
-def _quantized_product(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
-    """A product of two quantized tensors, around the integers that stand for 0."""
+def _multiply_quantized(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
+    """Return a product of two quantized tensors, around the integers that stand for 0."""
     x, y = (a.dtype, *ranges[:2]), (b.dtype, *ranges[2:])
     left = _integers(a) - _integer_for(0.0, x[1], x[2], x[0])
     right = _integers(b) - _integer_for(0.0, y[1], y[2], y[0])
@@ -82,15 +82,15 @@ def _quantized_product(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
 
 
 def matmul(a: Tensor, b: Tensor, *ranges: object, transpose_a: bool, transpose_b: bool) -> tuple:
-    """The product of two matrices of quantized numbers."""
+    """Return the product of two matrices of quantized numbers."""
     product = look_up("matmul")
-    return _quantized_product(lambda x, y: product(x, y, transpose_a, transpose_b), a, b, ranges)
+    return _multiply_quantized(lambda x, y: product(x, y, transpose_a, transpose_b), a, b, ranges)
 
 
 def conv2d(
     x: Tensor, filters: Any, *ranges: object, strides: list, padding: str, dilations: list
 ) -> tuple:
-    """The convolution of quantized images; what is padded stands for 0."""
+    """Return the convolution of quantized images; what is padded stands for 0."""
     convolve = look_up("nn.conv2d")
 
     def of(left: Any, right: Any) -> Any:
@@ -98,27 +98,27 @@ def conv2d(
         found = convolve(*wide, strides, padding, dilations=dilations[1:3])
         return look_up("cast")(found, int32)
 
-    return _quantized_product(of, x, filters, ranges)
+    return _multiply_quantized(of, x, filters, ranges)
 
 
 def multiply(x: Tensor, y: Tensor, *ranges: object) -> tuple:
-    """Products of quantized numbers."""
-    return _quantized_product(look_up("multiply"), x, y, ranges)
+    """Multiply quantized numbers."""
+    return _multiply_quantized(look_up("multiply"), x, y, ranges)
 
 
 def apply_to_integers(function: str, x: Tensor, low: Any, high: Any, **more: object) -> tuple:
-    """What a public function that only chooses or moves numbers does to the integers."""
+    """Apply a public function that only selects or moves numbers to the integers."""
     found = look_up(function)(_integers(x), **more)
     return look_up("cast")(found, x.dtype), low, high
 
 
 def reshape(x: Tensor, shape: ShapeLike, low: Any, high: Any) -> tuple:
-    """Another shape."""
+    """Reshape quantized numbers."""
     return apply_to_integers("reshape", x, low, high, shape=shape)
 
 
 def max_pool(x: TensorLike, low: Any, high: Any, **more: object) -> tuple:
-    """The largest number of each window."""
+    """Return the largest number of each window."""
     found = look_up("nn.max_pool")(look_up("cast")(x, "float32"), **more)
     return look_up("cast")(look_up("cast")(found, int32), x.dtype), low, high
 

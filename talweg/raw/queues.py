@@ -11,11 +11,11 @@ from talweg.core.errors import invalid
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.pipeline.queues import PriorityBuffer, QueueBuffer, QueueResource, ShuffleBuffer
 from talweg.raw.operands import (
+    get_shared_handle,
     handle_of,
     numbers_of,
     of_array,
     scalar_of,
-    shared_handle,
     thing_of,
 )
 
@@ -35,16 +35,16 @@ def _shapes(shapes: Any, count: int) -> list | None:
 def queue_of(
     make: Callable[..., Any], dtypes: list, shapes: list[Any], container: str, shared_name: str
 ) -> Any:
-    """The handle of a queue; queues of one name are one queue."""
+    """Return the handle of a queue; queues of one name are one queue."""
     own = _shapes(shapes, len(dtypes))
     create = lambda: handle_of(QueueResource(make, dtypes, own))  # noqa: E731
-    return shared_handle("queue", container, shared_name, create)
+    return get_shared_handle("queue", container, shared_name, create)
 
 
 def fifo(
     component_types: list, shapes: list[Any], capacity: int, container: str, shared_name: str
 ) -> Any:
-    """A queue, first in, first out."""
+    """Return a queue, first in, first out."""
     make = lambda: QueueBuffer(capacity, shared_name)  # noqa: E731
     return queue_of(make, component_types, shapes, container, shared_name)
 
@@ -56,7 +56,7 @@ def padding(
     container: str,
     shared_name: str,
 ) -> Any:
-    """A queue whose elements are filled up to one shape where they are taken together."""
+    """Return a queue whose elements are filled up to one shape where they are taken together."""
     found = fifo(component_types, shapes, capacity, container, shared_name)
     thing_of(found, QueueResource, "PaddingFIFOQueue").padded = True
     return found
@@ -72,7 +72,7 @@ def shuffle(
     container: str,
     shared_name: str,
 ) -> Any:
-    """A queue that gives its elements in random order."""
+    """Return a queue that gives its elements in random order."""
     own = hash((seed, seed2)) if seed or seed2 else None
     make = lambda: ShuffleBuffer(capacity, shared_name, min_after_dequeue, own)  # noqa: E731
     return queue_of(make, component_types, shapes, container, shared_name)
@@ -81,7 +81,7 @@ def shuffle(
 def priority(
     shapes: list[Any], component_types: list, capacity: int, container: str, shared_name: str
 ) -> Any:
-    """A queue that gives the element with the smallest number first."""
+    """Return a queue that gives the element with the smallest number first."""
     make = lambda: PriorityBuffer(capacity, shared_name)  # noqa: E731
     own = [TensorShape([]), *map(as_shape, shapes)]
     return queue_of(make, [int64, *component_types], own, container, shared_name)
@@ -120,7 +120,7 @@ def dequeue(handle: object, component_types: list, timeout_ms: int) -> list:
     return _tensors(queue, queue.buffer.dequeue(1)[0])
 
 
-def _fixed_shapes(queue: QueueResource, operation: str) -> None:
+def _require_fixed_shapes(queue: QueueResource, operation: str) -> None:
     known = queue.padded or (
         queue.shapes is not None and all(s.is_fully_defined() for s in queue.shapes)
     )
@@ -131,7 +131,7 @@ def _fixed_shapes(queue: QueueResource, operation: str) -> None:
 def dequeue_many(handle: object, n: object, component_types: list, timeout_ms: int) -> list:
     """Take elements out, together."""
     queue, count = _queue(handle), int(scalar_of(n))
-    _fixed_shapes(queue, "QueueDequeueMany")
+    _require_fixed_shapes(queue, "QueueDequeueMany")
     if count < 0:
         raise invalid("TW207", f"QueueDequeueMany: n is {count}", "at least 0")
     return _tensors(queue, queue.stacked(queue.buffer.dequeue(count)))
@@ -140,7 +140,7 @@ def dequeue_many(handle: object, n: object, component_types: list, timeout_ms: i
 def dequeue_up_to(handle: object, n: object, component_types: list, timeout_ms: int) -> list:
     """Take elements out, fewer if the queue is closed."""
     queue = _queue(handle)
-    _fixed_shapes(queue, "QueueDequeueUpTo")
+    _require_fixed_shapes(queue, "QueueDequeueUpTo")
     return _tensors(queue, queue.stacked(queue.buffer.dequeue(int(scalar_of(n)), fewer=True)))
 
 
@@ -155,5 +155,5 @@ def is_closed(handle: object) -> Any:
 
 
 def size(handle: Tensor) -> Any:
-    """How many elements a queue has."""
+    """Return the number of elements of a queue."""
     return of_array(_queue(handle).buffer.size(), int32)

@@ -18,7 +18,7 @@ from talweg.core.dtypes import int64
 from talweg.core.errors import OutOfRangeError, compose, invalid
 from talweg.pipeline.queues import QueueResource
 from talweg.pipeline.records import RecordReader
-from talweg.raw.operands import handle_of, of_array, scalar_of, shared_handle, thing_of
+from talweg.raw.operands import get_shared_handle, handle_of, of_array, scalar_of, thing_of
 
 Record = tuple[bytes, bytes]
 
@@ -38,7 +38,7 @@ class ReaderCell:
         self.produced = self.completed = self.within = 0
 
     def next(self, queue: QueueResource) -> Record:
-        """The next record, of the next file where one ends."""
+        """Read the next record, of the next file where one ends."""
         with self.lock:
             while True:
                 records = self.current
@@ -99,21 +99,21 @@ def _tfrecords(compression: str) -> Any:
 
 
 def _make_reader(records: Callable[..., Any], container: str, name: str) -> Any:
-    return shared_handle("reader", container, name, lambda: handle_of(ReaderCell(records)))
+    return get_shared_handle("reader", container, name, lambda: handle_of(ReaderCell(records)))
 
 
 def lines(skip_header_lines: int, container: str, shared_name: str) -> Any:
-    """The handle of a reader of lines."""
+    """Return the handle of a reader of lines."""
     return _make_reader(_lines(skip_header_lines), container, shared_name)
 
 
 def whole_files(container: str, shared_name: str) -> Any:
-    """The handle of a reader of whole files."""
+    """Return the handle of a reader of whole files."""
     return _make_reader(_whole, container, shared_name)
 
 
 def names(container: str, shared_name: str) -> Any:
-    """The handle of a reader that gives the names themselves."""
+    """Return the handle of a reader that gives the names themselves."""
     return _make_reader(_itself, container, shared_name)
 
 
@@ -126,13 +126,13 @@ def of_length(
     shared_name: str,
     encoding: str = "",
 ) -> Any:
-    """The handle of a reader of records of one length."""
+    """Return the handle of a reader of records of one length."""
     records = _of_length(record_bytes, header_bytes, footer_bytes, hop_bytes)
     return _make_reader(records, container, shared_name)
 
 
 def tfrecords(container: str, shared_name: str, compression_type: str) -> Any:
-    """The handle of a reader of TFRecord files."""
+    """Return the handle of a reader of TFRecord files."""
     return _make_reader(_tfrecords(compression_type), container, shared_name)
 
 
@@ -141,13 +141,13 @@ def _parts(reader: object, queue: object) -> tuple[ReaderCell, QueueResource]:
 
 
 def read(reader_handle: object, queue_handle: object) -> tuple:
-    """(the key, the record) that come next."""
+    """Read the next (key, record)."""
     reader, queue = _parts(reader_handle, queue_handle)
     return tuple([of_array(np.array(part, object)) for part in reader.next(queue)])
 
 
 def read_up_to(reader_handle: object, queue_handle: object, num_records: object) -> tuple:
-    """(the keys, the records) that come next, as many as one file has at most."""
+    """Read the next (keys, records), as many as one file has at most."""
     reader, queue = _parts(reader_handle, queue_handle)
     found: list[Record] = []
     with reader.lock:
@@ -164,12 +164,12 @@ def read_up_to(reader_handle: object, queue_handle: object, num_records: object)
 
 
 def records_produced(reader_handle: object) -> Any:
-    """How many records were read."""
+    """Return the number of records read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").produced, int64)
 
 
 def files_completed(reader_handle: object) -> Any:
-    """How many files were read."""
+    """Return the number of files read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").completed, int64)
 
 
@@ -179,7 +179,7 @@ def reset(reader_handle: object) -> None:
 
 
 def state(reader_handle: object) -> Any:
-    """Where the reader is, as bytes."""
+    """Return the state of the reader, as bytes."""
     reader = thing_of(reader_handle, ReaderCell, "Reader")
     within = reader.within if reader.current is not None else -1
     numbers = struct.pack("<qqq", reader.produced, reader.completed, within)
@@ -201,5 +201,5 @@ def restore(reader_handle: object, state: tuple[Any, ...]) -> None:
 
 
 def no_lmdb(container: str, shared_name: str) -> Any:
-    """UnimplementedError: there is no LMDB here."""
+    """Raise UnimplementedError: there is no LMDB here."""
     raise NotImplementedError(compose("TW402", "LMDBReader", hint="tf.data with an LMDB package"))

@@ -31,7 +31,7 @@ def _parts(x: SparseTensor) -> tuple:
 def segment_grad(
     kind: str, grad: Tensor, indices: Tensor, segment_ids: Tensor, output_dim0: Any
 ) -> Any:
-    """The gradient of `tf.sparse.segment_...` for its data, of so many rows."""
+    """Return the gradient of `tf.sparse.segment_...` for its data, of so many rows."""
     rows = int(scalar_of(output_dim0))
     x = zeros([rows, *grad.dims[1:]], grad.dtype)
     function = look_up(f"sparse.segment_{kind}")
@@ -42,7 +42,7 @@ def segment_grad(
 def segment_grad_of_rows(
     kind: str, grad: Tensor, indices: Tensor, segment_ids: Tensor, dense_output_dim0: Any
 ) -> tuple:
-    """(the rows of the gradient that are not zero, their numbers)."""
+    """Compute (the rows of the gradient that are not zero, their numbers)."""
     places, inverse = np.unique(numbers_of(indices), return_inverse=True)
     own = of_array(inverse.reshape(numbers_of(indices).shape).astype(np.int32))
     rows = of_array(len(places))
@@ -53,7 +53,7 @@ def segment_grad_of_rows(
 
 
 def fill_empty_rows(indices: Tensor, values: Tensor, dense_shape: Any, default_value: Any) -> tuple:
-    """(places, values, which rows were empty, where each value went)."""
+    """Fill empty rows: (places, values, which rows were empty, where each value went)."""
     places, shape = numbers_of(indices), numbers_of(dense_shape)
     rows = places[:, 0] if len(places) else np.zeros(0, np.int64)
     empty = ~np.isin(np.arange(shape[0]), rows)
@@ -72,7 +72,7 @@ def fill_empty_rows(indices: Tensor, values: Tensor, dense_shape: Any, default_v
 def ragged_fill_empty_rows(
     value_rowids: Any, values: Tensor, nrows: Any, default_value: Any
 ) -> tuple:
-    """(row ids, values, which rows were empty, where each value went)."""
+    """Fill empty rows: (row ids, values, which rows were empty, where each value went)."""
     rows, count = numbers_of(value_rowids), int(scalar_of(nrows))
     for place in np.flatnonzero((rows < 0) | (rows >= count)).tolist():
         raise invalid("TW206", f"value_rowids[{place}] is {rows[place]}", f"a row of [0, {count})")
@@ -84,14 +84,14 @@ def ragged_fill_empty_rows(
 
 
 def fill_empty_rows_grad(reverse_index_map: Any, grad_values: Any) -> tuple:
-    """(the gradient of the values, that of the default)."""
+    """Compute (the gradient of the values, that of the default)."""
     by_values = gather(grad_values, reverse_index_map)
     total = look_up("reduce_sum")(grad_values)
     return by_values, total - look_up("reduce_sum")(by_values)
 
 
 def add_grad(backprop_val_grad: Any, a_indices: Any, b_indices: Any, sum_indices: Any) -> tuple:
-    """The gradients of the values of two sparse tensors by those of their sum."""
+    """Return the gradients of the values of two sparse tensors by those of their sum."""
     places = {tuple(row): n for n, row in enumerate(numbers_of(sum_indices).tolist())}
     padded = look_up("pad")(backprop_val_grad, [[0, 1]])
     missing = len(places)
@@ -106,7 +106,7 @@ def add_grad(backprop_val_grad: Any, a_indices: Any, b_indices: Any, sum_indices
 def slice_grad(
     backprop_val_grad: Any, input_indices: Any, input_start: Any, output_indices: Any
 ) -> Any:
-    """The gradient of the values of a sparse tensor by those of a slice of it."""
+    """Return the gradient of the values of a sparse tensor by those of a slice of it."""
     start = numbers_of(input_start)
     moved = of_array(numbers_of(output_indices) + start)
     return add_grad(backprop_val_grad, input_indices, input_indices, moved)[0]
@@ -115,7 +115,7 @@ def slice_grad(
 def reduce_sparse(
     kind: str, indices: Tensor, values: Tensor, shape: ShapeLike, axes: AxisLike, keep_dims: bool
 ) -> tuple:
-    """The sums or maxima along axes, as a sparse tensor in its parts."""
+    """Return the sums or maxima along axes, as a sparse tensor in its parts."""
     function = look_up(f"sparse.reduce_{kind}")
     sparse = SparseTensor(indices, values, shape)
     return _parts(function(sparse, integers_of(axes), keep_dims, output_is_sparse=True))
@@ -124,7 +124,7 @@ def reduce_sparse(
 def sparse_matmul(
     a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, a_is_sparse: bool, b_is_sparse: bool
 ) -> Any:
-    """The product of two matrices, float32."""
+    """Return the product of two matrices, float32."""
     cast = look_up("cast")
     a, b = cast(a, "float32"), cast(b, "float32")
     return look_up("matmul")(a, b, transpose_a, transpose_b)
@@ -157,7 +157,7 @@ def sparse_bincount(
     weights: Tensor,
     binary_output: bool,
 ) -> Any:
-    """How often each number stands in each row of a sparse tensor."""
+    """Count each number in each row of a sparse tensor."""
     shape, places, numbers = numbers_of(dense_shape), numbers_of(indices), numbers_of(values)
     shares = numbers_of(weights)
     if len(shape) == 1:
@@ -178,7 +178,7 @@ def _rows(splits: Any, values: Tensor) -> list:
 def ragged_bincount(
     splits: Any, values: Tensor, size: Any, weights: Tensor, binary_output: bool
 ) -> Any:
-    """How often each number stands in each row of a ragged tensor."""
+    """Count each number in each row of a ragged tensor."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
     rows = _rows(splits, values)
     return of_array(_count_segments(rows, int(scalar_of(size)), own, binary_output, weights.dtype))
@@ -212,7 +212,7 @@ def _sparse_counts(
 def dense_counts(
     values: Tensor, weights: Tensor, binary_output: bool, minlength: int, maxlength: int
 ) -> tuple:
-    """How often each number stands in each row of a tensor, as a sparse tensor in its parts."""
+    """Count each number in each row of a tensor, as a sparse tensor in its parts."""
     array, shares = numbers_of(values), numbers_of(weights)
     flat = array.ndim == 1
     rows = [array] if flat else list(array)
@@ -229,7 +229,7 @@ def sparse_counts(
     minlength: int,
     maxlength: int,
 ) -> tuple:
-    """`dense_counts` of the rows of a sparse tensor."""
+    """Count the numbers in each row of a sparse tensor, as `dense_counts`."""
     shape, places, array = numbers_of(dense_shape), numbers_of(indices), numbers_of(values)
     shares = numbers_of(weights)
     flat = len(shape) == 1
@@ -247,7 +247,7 @@ def ragged_counts(
     minlength: int,
     maxlength: int,
 ) -> tuple:
-    """`dense_counts` of the rows of a ragged tensor."""
+    """Count the numbers in each row of a ragged tensor, as `dense_counts`."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
     rows = _rows(splits, values)
     return _sparse_counts(rows, own, binary_output, minlength, maxlength, weights.dtype, False)
@@ -298,7 +298,7 @@ def _combine(first: tuple, second: tuple, operation: str, dtype: DTypeLike) -> t
 
 
 def dense_sets(set1: Any, set2: Any, set_operation: str, validate_indices: bool) -> tuple:
-    """A set operation on the last axis of two tensors."""
+    """Return a set operation on the last axis of two tensors."""
     return _combine(_groups_of_dense(set1), _groups_of_dense(set2), set_operation, set1.dtype)
 
 
@@ -310,7 +310,7 @@ def dense_and_sparse_sets(
     set_operation: str,
     validate_indices: bool,
 ) -> tuple:
-    """A set operation on the last axis of a tensor and a sparse one."""
+    """Return a set operation on the last axis of a tensor and a sparse one."""
     second = _groups_of_sparse(set2_indices, set2_values, set2_shape)
     return _combine(_groups_of_dense(set1), second, set_operation, set1.dtype)
 
@@ -325,14 +325,14 @@ def sparse_sets(
     set_operation: str,
     validate_indices: bool,
 ) -> tuple:
-    """A set operation on the last axis of two sparse tensors."""
+    """Return a set operation on the last axis of two sparse tensors."""
     first = _groups_of_sparse(set1_indices, set1_values, set1_shape)
     second = _groups_of_sparse(set2_indices, set2_values, set2_shape)
     return _combine(first, second, set_operation, set1_values.dtype)
 
 
 def set_size(set_indices: Any, set_values: Any, set_shape: Any, validate_indices: bool) -> Any:
-    """How many different elements the last axis of a sparse tensor has."""
+    """Count the different elements of the last axis of a sparse tensor."""
     groups, shape = _groups_of_sparse(set_indices, set_values, set_shape)
     found = np.zeros(shape, np.int32)
     for place, group in groups.items():
@@ -349,7 +349,7 @@ def edit_distance(
     truth_shape: Any,
     normalize: bool,
 ) -> Any:
-    """Levenshtein's distance of the rows of two sparse tensors."""
+    """Compute Levenshtein's distance of the rows of two sparse tensors."""
 
     def rows(indices: Tensor, values: Tensor) -> dict:
         texts: dict = {}
@@ -383,13 +383,13 @@ def _distance(a: list, b: list) -> int:
 
 
 def ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> tuple:
-    """(the splits, the numbers) of a range for each row."""
+    """Compute (the splits, the numbers) of a range for each row."""
     found = look_up("ragged.range")(starts, limits, deltas, row_splits_dtype=as_dtype(Tsplits))
     return found.row_splits, found.values
 
 
 def ragged_to_sparse(rt_nested_splits: list, rt_dense_values: Any) -> tuple:
-    """A ragged tensor as the parts of a sparse one."""
+    """Return a ragged tensor as the parts of a sparse one."""
     ragged = look_up("RaggedTensor").from_nested_row_splits(rt_dense_values, rt_nested_splits)
     return _parts(ragged.to_sparse())
 
@@ -397,7 +397,7 @@ def ragged_to_sparse(rt_nested_splits: list, rt_dense_values: Any) -> tuple:
 def ragged_gather(
     params_nested_splits: list, params_dense_values: Any, indices: Tensor, OUTPUT_RAGGED_RANK: int
 ) -> tuple:
-    """(the splits, the values) of rows of a ragged tensor."""
+    """Compute (the splits, the values) of rows of a ragged tensor."""
     make = look_up("RaggedTensor").from_nested_row_splits
     found = gather(make(params_dense_values, params_nested_splits), indices)
     return list(found.nested_row_splits), found.flat_values

@@ -29,34 +29,34 @@ def _parts(x: SparseTensor) -> tuple:
 
 
 def reorder(indices: Tensor, values: Tensor, shape: Tensor) -> tuple:
-    """(indices in row-major order, values)."""
+    """Sort (indices in row-major order, values)."""
     return _parts(form.reorder(SparseTensor(indices, values, shape)))[:2]
 
 
 def reshape(indices: np.ndarray, shape: ShapeLike, new_shape: ShapeLike) -> tuple:
-    """(indices, shape) in another shape of as many elements."""
+    """Compute (indices, shape) in another shape of as many elements."""
     count = len(tensor(indices))
     found = form.reshape(SparseTensor(indices, fill([count], 0), shape), new_shape)
     return found.indices, found.dense_shape
 
 
 def softmax(indices: np.ndarray, values: object, shape: ShapeLike) -> Any:
-    """The values of the softmax of each row over the elements that are there."""
+    """Return the values of the softmax of each row over the elements that are there."""
     return arithmetic.softmax(SparseTensor(indices, values, shape)).values
 
 
 def concat(indices: Any, values: Any, shapes: Any, axis: object) -> tuple:
-    """Several sparse tensors, joined along an axis."""
+    """Join several sparse tensors along an axis."""
     return _parts(form.concat(axis, [SparseTensor(*part) for part in zip(indices, values, shapes)]))
 
 
 def cut(indices: np.ndarray, values: object, shape: ShapeLike, start: int, size: int) -> tuple:
-    """The block of `size` at `start`."""
+    """Return the block of `size` at `start`."""
     return _parts(form.slice_(SparseTensor(indices, values, shape), start, size))
 
 
 def split(axis: AxisLike, indices: np.ndarray, values: Any, shape: ShapeLike, count: int) -> tuple:
-    """`count` blocks along an axis: three lists."""
+    """Split an axis into `count` blocks: three lists."""
     axis = integers(axis, "SparseSplit", "split_dim")[0]
     blocks = form.split(SparseTensor(indices, values, shape), count, axis)
     return tuple(list(part) for part in zip(*map(_parts, blocks)))
@@ -71,7 +71,7 @@ def add(
     b_shape: ShapeLike,
     threshold: float,
 ) -> tuple:
-    """The sum of two sparse tensors; elements below the threshold are left out."""
+    """Return the sum of two sparse tensors; elements below the threshold are left out."""
     a, b = SparseTensor(a_indices, a_values, a_shape), SparseTensor(b_indices, b_values, b_shape)
     return _parts(arithmetic.add(a, b, threshold))
 
@@ -84,7 +84,7 @@ def maximum(
     b_values: Any,
     b_shape: ShapeLike,
 ) -> tuple:
-    """(indices, values) of the larger elements of two sparse tensors."""
+    """Compute (indices, values) of the larger elements of two sparse tensors."""
     a, b = SparseTensor(a_indices, a_values, a_shape), SparseTensor(b_indices, b_values, b_shape)
     return _parts(arithmetic.maximum(a, b))[:2]
 
@@ -97,13 +97,13 @@ def minimum(
     b_values: object,
     b_shape: ShapeLike,
 ) -> tuple:
-    """(indices, values) of the smaller elements of two sparse tensors."""
+    """Compute (indices, values) of the smaller elements of two sparse tensors."""
     a, b = SparseTensor(a_indices, a_values, a_shape), SparseTensor(b_indices, b_values, b_shape)
     return _parts(arithmetic.minimum(a, b))[:2]
 
 
 def add_dense(indices: np.ndarray, values: object, shape: ShapeLike, b: object) -> Any:
-    """The sum of a sparse tensor and a dense one of the same shape."""
+    """Return the sum of a sparse tensor and a dense one of the same shape."""
     dims, b = integers(shape, "SparseTensorDenseAdd", "a_shape"), tensor(b)
     if dims != b.dims:
         raise invalid(
@@ -118,24 +118,24 @@ def _at(dense: object, indices: np.ndarray, shape: ShapeLike) -> Any:
 
 
 def multiply_dense(indices: np.ndarray, values: object, shape: ShapeLike, dense: object) -> Any:
-    """The values times the elements of a dense tensor, broadcast, at their places."""
+    """Return the values times the elements of a dense tensor, broadcast, at their places."""
     return tensor(values) * _at(dense, indices, shape)
 
 
 def divide_dense(indices: np.ndarray, values: object, shape: ShapeLike, dense: object) -> Any:
-    """The values over the elements of a dense tensor, broadcast, at their places."""
+    """Return the values over the elements of a dense tensor, broadcast, at their places."""
     return tensor(values) / _at(dense, indices, shape)
 
 
 def increase_dense(indices: np.ndarray, values: object, shape: ShapeLike, dense: object) -> Any:
-    """The values plus the elements of a dense tensor, broadcast, at their places."""
+    """Return the values plus the elements of a dense tensor, broadcast, at their places."""
     return tensor(values) + _at(dense, indices, shape)
 
 
 def reduce_sum(
     indices: np.ndarray, values: object, shape: ShapeLike, axes: AxisLike, keepdims: bool
 ) -> Any:
-    """The sum over the axes, dense."""
+    """Return the sum over the axes, dense."""
     axes = list(integers(axes, "SparseReduceSum", "reduction_axes"))
     return arithmetic.reduce_sum_(SparseTensor(indices, values, shape), axes, keepdims)
 
@@ -143,7 +143,7 @@ def reduce_sum(
 def reduce_max(
     indices: np.ndarray, values: object, shape: ShapeLike, axes: AxisLike, keepdims: bool
 ) -> Any:
-    """The largest element over the axes, dense."""
+    """Return the largest element over the axes, dense."""
     axes = list(integers(axes, "SparseReduceMax", "reduction_axes"))
     return arithmetic.reduce_max(SparseTensor(indices, values, shape), axes, keepdims)
 
@@ -151,7 +151,7 @@ def reduce_max(
 def matmul(
     indices: Any, values: Any, shape: ShapeLike, b: Any, adjoint_a: bool, adjoint_b: bool
 ) -> Any:
-    """The product of a sparse and a dense matrix."""
+    """Return the product of a sparse and a dense matrix."""
     a = SparseTensor(indices, values, shape)
     return arithmetic.sparse_dense_matmul(a, b, adjoint_a, adjoint_b)
 

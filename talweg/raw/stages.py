@@ -1,4 +1,4 @@
-"""What threads share besides queues, among tf.raw_ops; `table.txt` calls them `stages.*`.
+"""Resources that threads share besides queues, among tf.raw_ops; `table.txt` calls them `stages.*`.
 
 Staging areas, maps of staged values, barriers (which join the parts of an element by its key),
 accumulators of gradients, mutexes.
@@ -16,12 +16,12 @@ from talweg.api.array.joining import stack
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import CancelledError, OutOfRangeError, compose, invalid
 from talweg.raw.operands import (
+    get_shared_handle,
     handle_of,
     integers_of,
     numbers_of,
     of_array,
     scalar_of,
-    shared_handle,
     thing_of,
 )
 
@@ -78,7 +78,7 @@ class StagingMap:
             self.changed.notify_all()
 
     def take(self, key: int | None, indices: list[int], remove: bool) -> tuple[int, list]:
-        """The components of a key, or of some key, waiting for it."""
+        """Take the components of a key, or of some key, waiting for it."""
         with self.changed:
             self.changed.wait_for(
                 lambda: key in self.complete if key is not None else self.complete
@@ -97,7 +97,7 @@ class StagingMap:
 
 
 def _area(capacity: int, container: str, name: str) -> StagingArea:
-    found = shared_handle(
+    found = get_shared_handle(
         "stage", container, name or "default", lambda: handle_of(StagingArea(capacity))
     )
     return thing_of(found, StagingArea, "Stage")
@@ -118,14 +118,14 @@ def unstage(
 def stage_peek(
     index: int, dtypes: list, capacity: int, memory_limit: int, container: str, shared_name: str
 ) -> list:
-    """Values of a staging area, which stay."""
+    """Return values of a staging area, which stay."""
     return _area(capacity, container, shared_name).take(int(scalar_of(index)))
 
 
 def stage_size(
     dtypes: list, capacity: int, memory_limit: int, container: str, shared_name: str
 ) -> Any:
-    """How many there are."""
+    """Return the number of staged elements."""
     return of_array(len(_area(capacity, container, shared_name).values), int32)
 
 
@@ -139,7 +139,7 @@ def stage_clear(
 def _map(ordered: bool, dtypes: list, capacity: int, container: str, name: str) -> StagingMap:
     make = lambda: handle_of(StagingMap(len(dtypes), capacity, ordered))  # noqa: E731
     return thing_of(
-        shared_handle("map", container, name or f"default{ordered}", make), StagingMap, "Map"
+        get_shared_handle("map", container, name or f"default{ordered}", make), StagingMap, "Map"
     )
 
 
@@ -170,7 +170,7 @@ def map_take(
     container: str,
     shared_name: str,
 ) -> list:
-    """Components of a key."""
+    """Take the components of a key."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     return area.take(int(scalar_of(key)), integers_of(indices), remove)[1]
 
@@ -184,7 +184,7 @@ def map_take_any(
     container: str,
     shared_name: str,
 ) -> tuple:
-    """(a key, its components)."""
+    """Take (a key, its components)."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     key, values = area.take(None, integers_of(indices), True)
     return of_array(key, int64), values
@@ -199,7 +199,7 @@ def map_size(
     container: str,
     shared_name: str,
 ) -> Any:
-    """How many keys there are."""
+    """Return the number of keys."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     return of_array(len(area.complete if complete else area.incomplete), int32)
 
@@ -231,9 +231,9 @@ class BarrierCell:
 def barrier(
     component_types: list, shapes: list[Any], capacity: int, container: str, shared_name: str
 ) -> Any:
-    """The handle of a barrier."""
+    """Return the handle of a barrier."""
     make = lambda: handle_of(BarrierCell(len(component_types)))  # noqa: E731
-    return shared_handle("barrier", container, shared_name, make)
+    return get_shared_handle("barrier", container, shared_name, make)
 
 
 def _barrier(handle: Handle) -> BarrierCell:
@@ -268,7 +268,7 @@ def barrier_take(
     wait_for_incomplete: bool,
     timeout_ms: int,
 ) -> tuple:
-    """(when they were made, the keys, the components) of complete elements."""
+    """Take complete elements: (the times they were made, the keys, the components)."""
     cell, count = _barrier(handle), int(scalar_of(num_elements))
     with cell.changed:
         enough = lambda: len(cell.ready) >= count or cell.closed  # noqa: E731
@@ -293,7 +293,7 @@ def barrier_close(handle: Handle, cancel_pending_enqueues: bool) -> None:
 
 
 def barrier_size(handle: Handle, complete: bool) -> Any:
-    """How many elements are complete, or are not."""
+    """Return the number of elements that are complete, or are not."""
     cell = _barrier(handle)
     return of_array(len(cell.ready if complete else cell.rows), int32)
 
@@ -319,9 +319,9 @@ class AccumulatorCell:
 def accumulator(
     dtype: DTypeLike, shape: ShapeLike, container: str, shared_name: str, reduction_type: str
 ) -> Any:
-    """The handle of an accumulator."""
+    """Return the handle of an accumulator."""
     make = lambda: handle_of(AccumulatorCell(dtype, shape, reduction_type == "MEAN"))  # noqa: E731
-    return shared_handle("accumulator", container, shared_name, make)
+    return get_shared_handle("accumulator", container, shared_name, make)
 
 
 def _accumulator(handle: object) -> AccumulatorCell:
@@ -351,7 +351,7 @@ def take_gradient(handle: object, num_required: Any, dtype: Any) -> Any:
 
 
 def gradient_count(handle: Handle) -> Any:
-    """How many gradients were added."""
+    """Return the number of gradients added."""
     return of_array(_accumulator(handle).count, int32)
 
 
@@ -383,7 +383,7 @@ def add_sparse_gradient(
 
 
 def take_sparse_gradient(handle: Tensor, num_required: Any, dtype: Any) -> tuple:
-    """(the rows, their means or sums, the shape)."""
+    """Take (the rows, their means or sums, the shape)."""
     cell = _accumulator(handle)
     with cell.changed:
         cell.take(int(scalar_of(num_required)))
@@ -409,8 +409,8 @@ class MutexCell:
 
 
 def mutex(container: str, shared_name: str) -> Any:
-    """The handle of a mutex."""
-    return shared_handle("mutex", container, shared_name, lambda: handle_of(MutexCell()))
+    """Return the handle of a mutex."""
+    return get_shared_handle("mutex", container, shared_name, lambda: handle_of(MutexCell()))
 
 
 def lock(mutex: object) -> Any:

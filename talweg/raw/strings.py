@@ -25,7 +25,7 @@ def ngrams(
     pad_width: int,
     preserve_short_sequences: bool,
 ) -> tuple:
-    """n-grams and their splits."""
+    """Make n-grams and their splits."""
     return joining.string_ngrams(
         tensor(data, string),
         tensor(data_splits),
@@ -38,13 +38,13 @@ def ngrams(
 
 
 def split(input: Tensor, delimiter: Tensor, skip_empty: bool) -> tuple:
-    """Indices, values and dense shape of the parts between any of the bytes of a delimiter."""
+    """Split strings at any of the bytes of a delimiter: indices, values and dense shape."""
     x, mark = tensor(input, string), tensor(delimiter, string)
     return splitting.string_split_at(x, mark, skip_empty=bool(skip_empty))
 
 
 def split_at_separator(input: Tensor, sep: Tensor, maxsplit: int) -> tuple:
-    """Indices, values and dense shape of the words between a separator."""
+    """Split strings at a separator: indices, values and dense shape of the words."""
     return splitting.string_split(tensor(input, string), tensor(sep, string), maxsplit=maxsplit)
 
 
@@ -55,7 +55,7 @@ def decode(
     replacement_char: int,
     replace_control_characters: bool,
 ) -> tuple:
-    """Row splits, characters and where each begins."""
+    """Decode strings: row splits, characters and where each begins."""
     policy = Policy(errors, replacement_char, bool(replace_control_characters))
     return splitting.unicode_decode(tensor(input, string), encoding=input_encoding, policy=policy)
 
@@ -67,7 +67,7 @@ def decode_without_offsets(
     replacement_char: int,
     replace_control_characters: bool,
 ) -> tuple:
-    """Row splits and characters."""
+    """Decode strings: row splits and characters."""
     given = (input, input_encoding, errors, replacement_char, replace_control_characters)
     return tuple(decode(*given))[:2]
 
@@ -79,12 +79,12 @@ def encode(
     errors: str,
     replacement_char: int,
 ) -> Any:
-    """The strings of rows of characters."""
+    """Return the strings of rows of characters."""
     values, splits = tensor(input_values), tensor(input_splits)
     policy = Policy(errors, replacement_char)
     return splitting.unicode_encode(values, splits, encoding=output_encoding, policy=policy)
 
 
 def format_text(inputs: list[Tensor], template: str, placeholder: str, summarize: int) -> Any:
-    """The template with each input in place of a placeholder."""
+    """Return the template with each input in place of a placeholder."""
     return string_format(template, [tensor(x) for x in inputs], placeholder, summarize)

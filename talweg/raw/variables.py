@@ -18,10 +18,10 @@ from talweg.eager.graph_variable import updated_value
 from talweg.eager.variable import Variable
 from talweg.raw.operands import (
     VariableCell,
+    get_shared_handle,
     handle_content,
     handle_of,
     of_array,
-    shared_handle,
     variable_of,
 )
 
@@ -42,7 +42,7 @@ def handle(
     debug_name: str = "",
     allowed_devices: object = (),
 ) -> Any:
-    """The handle of a variable that has no value yet; of one name there is one."""
+    """Make the handle of a variable that has no value yet; of one name there is one."""
     graph = dispatch.context.base
     if graph is not None:
         known = graph.extras.setdefault("raw_variables", {})
@@ -57,13 +57,13 @@ def handle(
         return known[shared_name].handle
     name = shared_name or debug_name or "variable"
     make = lambda: handle_of(VariableCell(dtype, shape, name))  # noqa: E731
-    return shared_handle("variable", container, shared_name, make)
+    return get_shared_handle("variable", container, shared_name, make)
 
 
 def reference(
     shape: ShapeLike, dtype: DTypeLike, container: str = "", shared_name: str = ""
 ) -> Any:
-    """A variable of the first generation without a value, for graphs."""
+    """Return a variable of the first generation without a value, for graphs."""
     if dispatch.context.base is None:
         raise RuntimeError("a variable of the first generation needs a graph")
     return handle(dtype, shape, container, shared_name)
@@ -75,7 +75,7 @@ def _cell(resource: object) -> Any:
 
 
 def read(resource: object, dtype: DTypeLike | None = None) -> Any:
-    """The value of a variable."""
+    """Return the value of a variable."""
     return variable_of(resource).read_value()
 
 
@@ -113,17 +113,17 @@ def assign_sub(resource: object, value: object) -> None:
 
 
 def assign_ref(ref: object, value: object, validate_shape: bool, use_locking: bool) -> Any:
-    """The variable with a new value."""
+    """Return the variable with a new value."""
     return updated_value(look_up("compat.v1.assign")(variable_of(ref), value, validate_shape))
 
 
 def assign_add_ref(ref: object, value: object, use_locking: bool) -> Any:
-    """The variable with something added."""
+    """Return the variable with something added."""
     return updated_value(variable_of(ref).assign_add(value))
 
 
 def assign_sub_ref(ref: object, value: object, use_locking: bool) -> Any:
-    """The variable with something subtracted."""
+    """Return the variable with something subtracted."""
     return updated_value(variable_of(ref).assign_sub(value))
 
 
@@ -136,7 +136,7 @@ def is_initialized(resource: object) -> Any:
 
 
 def shape(input: list[Any], out_type: DTypeLike) -> Any:
-    """The shape of a variable's value."""
+    """Return the shape of a variable's value."""
     return look_up("shape")(variable_of(input).read_value(), out_type)
 
 
@@ -150,11 +150,11 @@ def destroy(resource: object, ignore_lookup_error: bool) -> None:
 
 
 def nothing(resource: object) -> None:
-    """No effect: variables here copy when they must."""
+    """Do nothing: variables here copy when they must."""
 
 
 def count_up(ref: object, limit: int) -> Any:
-    """The value of a counter, which goes on; OutOfRangeError at its limit."""
+    """Return the value of a counter, which goes on; OutOfRangeError at its limit."""
     variable = variable_of(ref)
     if dispatch.context.base is None and int(variable.numpy()) >= limit:
         raise OutOfRangeError(None, None, compose("TW206", f"Reached limit of {limit}"))
@@ -162,18 +162,18 @@ def count_up(ref: object, limit: int) -> Any:
 
 
 def count_up_resource(resource: object, limit: int, T: DTypeLike) -> Any:
-    """The value of a counter, which goes on; OutOfRangeError at its limit."""
+    """Return the value of a counter, which goes on; OutOfRangeError at its limit."""
     return count_up(resource, limit)
 
 
 def temporary(shape: ShapeLike, dtype: DTypeLike, var_name: str) -> Any:
-    """A variable until `DestroyTemporaryVariable`."""
+    """Return a variable until `DestroyTemporaryVariable`."""
     found = _temporary[var_name] = handle(dtype, shape, "temporary", var_name)
     return found
 
 
 def destroy_temporary(ref: object, var_name: str) -> Any:
-    """The last value of a temporary variable, which goes."""
+    """Return the last value of a temporary variable, which goes."""
     _temporary.pop(var_name, None)
     return read(ref)
 
@@ -184,13 +184,13 @@ def destroy_temporary(ref: object, var_name: str) -> Any:
 def gather_rows(
     resource: object, indices: np.ndarray, dtype: DTypeLike, batch_dims: int, validate_indices: bool
 ) -> Any:
-    """Rows of a variable."""
+    """Gather rows of a variable."""
     axis = batch_dims
     return gather(variable_of(resource), indices, axis=axis, batch_dims=batch_dims)
 
 
 def gather_places(resource: object, indices: np.ndarray, dtype: DTypeLike) -> Any:
-    """Elements or slices of a variable."""
+    """Gather elements or slices of a variable."""
     return gather_nd(variable_of(resource).read_value(), indices)
 
 
@@ -204,7 +204,7 @@ _ROWS = {
 
 
 def _rows_changed(variable: Any, kind: str, indices: np.ndarray, updates: np.ndarray) -> Any:
-    """The value with rows changed; products and quotients one row after the other."""
+    """Return the value with rows changed; products and quotients one row after the other."""
     value = variable.read_value()
     flat = look_up("reshape")(indices, [-1])
     tail = look_up("shape")(value)[1:]
@@ -228,7 +228,7 @@ def scatter(kind: str, resource: object, indices: np.ndarray, updates: np.ndarra
 def scatter_ref(
     kind: str, ref: object, indices: np.ndarray, updates: np.ndarray, use_locking: bool
 ) -> Any:
-    """The variable with rows changed."""
+    """Return the variable with rows changed."""
     variable = variable_of(ref)
     new = cast(_rows_changed(variable, kind, indices, updates), variable.dtype)
     return updated_value(variable.assign(new))
@@ -245,7 +245,7 @@ def scatter_places(
 def scatter_places_ref(
     kind: str, ref: object, indices: np.ndarray, updates: np.ndarray, use_locking: bool, policy: str
 ) -> Any:
-    """The variable with elements or slices changed."""
+    """Return the variable with elements or slices changed."""
     variable = variable_of(ref)
     new = look_up(_ROWS[kind])(variable.read_value(), indices, updates)
     return updated_value(variable.assign(new))
@@ -254,7 +254,7 @@ def scatter_places_ref(
 def _overwritten(
     x: object, begin: int, end: str, strides: WindowLike, value: object, **masks: int
 ) -> Any:
-    """A tensor with a slice replaced: its elements know their places."""
+    """Return a tensor with a slice replaced: its elements know their places."""
     size = look_up("size")(x)
     places = look_up("reshape")(look_up("range")(size), look_up("shape")(x))
     chosen = look_up("strided_slice")(places, begin, end, strides, **masks)
@@ -267,7 +267,7 @@ def _overwritten(
 def with_slice(
     input: list[Any], begin: int, end: str, strides: WindowLike, value: object, **masks: int
 ) -> Any:
-    """A tensor with a slice replaced."""
+    """Return a tensor with a slice replaced."""
     return _overwritten(input, begin, end, strides, value, **masks)
 
 
@@ -283,7 +283,7 @@ def assign_slice(
 def assign_slice_ref(
     ref: object, begin: int, end: str, strides: WindowLike, value: object, **masks: int
 ) -> Any:
-    """The variable with a slice replaced."""
+    """Return the variable with a slice replaced."""
     variable = variable_of(ref)
     new = _overwritten(variable.read_value(), begin, end, strides, value, **masks)
     return updated_value(variable.assign(new))

@@ -109,7 +109,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "array.joining.unstack": [(lambda x: tf.unstack(x, 2)[0], (ones(3, 2),))],
     "array.joining._split_evenly": [(lambda x: tf.split(x, 2)[0], (ones(3, 2),))],
-    "array.joining._filled_sizes": [
+    "array.joining._infer_piece_size": [
         (lambda x, n: tf.split(x, [n, -1])[0], (ones(3), whole(4))),
         (lambda x: tf.split(x, [4, -1])[0], (ones(3),)),
         (lambda x: tf.split(x, [1, 1])[0], (ones(3),)),
@@ -123,9 +123,7 @@ CASES: dict[str, list[Case]] = {
         (lambda x, n: tf.repeat(x, n), (ones(3, 2), ids(1, 2))),
         (lambda x, n: tf.repeat(x, n, axis=0), (ones(1), ids(1, 2))),
     ],
-    "array.joining._repeated_evenly": [
-        (lambda x, n: tf.repeat(x, n, axis=0), (ones(3), whole(-1)))
-    ],
+    "array.joining._repeat_evenly": [(lambda x, n: tf.repeat(x, n, axis=0), (ones(3), whole(-1)))],
     "array.operands.sizes": [
         (lambda n: tf.eye(2, batch_shape=[n]), (whole(-1),)),
         (lambda n: tf.zeros([n]), (whole(-1),)),
@@ -176,7 +174,7 @@ CASES: dict[str, list[Case]] = {
     "array.sequences._number_of_points": [(lambda n: tf.linspace(0.0, 1.0, n), (whole(-1),))],
     "array.sequences.one_hot": [(lambda n: tf.one_hot([0], n), (whole(-1),))],
     "array.shapes.resolve_shape": [(lambda x: tf.reshape(x, [-1, 4]), (ones(2, 3),))],
-    "array.shapes._resolved_sizes": [
+    "array.shapes._resolve_sizes": [
         (lambda x, n: tf.reshape(x, [n, -1]), (ones(2, 3), whole(0))),
         (lambda x, n: tf.reshape(x, [n, -1]), (ones(2, 3), whole(4))),
         (lambda x, n: tf.reshape(x, [n, 1]), (ones(2, 3), whole(4))),
@@ -326,7 +324,7 @@ CASES: dict[str, list[Case]] = {
         (lambda x, n: tf.linalg.diag(x, num_rows=n, num_cols=n), (ones(3), whole(4))),
     ],
     "linalg.diagonals.tensor_diag_part": [(tf.linalg.tensor_diag_part, (ones(1, 3),))],
-    "linalg.einsum._checked_sizes": [
+    "linalg.einsum._check_sizes": [
         (lambda a, b: tf.einsum("ij,jk->ik", a, b), (ones(2, 3), ones(2, 2))),
         (lambda a, b: tf.einsum("ij,jk->ik", a, b), (ones(2, 3), ones(1, 2))),
         (lambda a, b: tf.einsum("...j,...j->...", a, b), (ones(2, 3), ones(4, 3))),
@@ -357,7 +355,7 @@ CASES: dict[str, list[Case]] = {
         (lambda x, y: tf.scan(lambda a, p: a + p[0] + p[1], (x, y), 0.0), (ones(2), ones(3))),
         (lambda x, y: tf.foldl(lambda a, p: a + p[0] + p[1], (x, y), 0.0), (ones(2), ones(3))),
     ],
-    "math.segments._sorted_operands": [
+    "math.segments._check_sorted_operands": [
         (tf.math.segment_sum, (ones(3), ids(0, 1))),
         (tf.math.segment_mean, (ones(2), ids(0, 1, 2))),
         (tf.math.segment_max, (ones(1), ids(0, 1, 2))),

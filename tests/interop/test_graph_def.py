@@ -22,7 +22,7 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.errors import NeedsStaticError
 from talweg.interop.graph_def import building
 from talweg.interop.graph_def.messages import GraphDef, NodeDef
-from talweg.interop.graph_def.tensor_protos import given_values
+from talweg.interop.graph_def.tensor_protos import read_values
 from talweg.raw import operations
 
 tf = talweg.compat.v1
@@ -518,7 +518,7 @@ def test_tensor_messages_of_every_dtype():
         ):
             back = talweg.make_ndarray(talweg.make_tensor_proto(array))
             assert back.dtype == array.dtype and back.tolist() == array.tolist()
-    values, dims = given_values(talweg.make_tensor_proto(["a", "bc"]))
+    values, dims = read_values(talweg.make_tensor_proto(["a", "bc"]))
     assert values.tolist() == [b"a", b"bc"] and dims == (2,)
 
 

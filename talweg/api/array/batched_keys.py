@@ -1,4 +1,4 @@
-"""Keys of tensor[key] whose bounds are tensors inside a batch, another one for each slice."""
+"""Indexing inside a batch by keys whose bounds are tensors, another one for each slice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def has_batched_bound(key: Any) -> bool:
 
 
 def as_vectors(key: Any) -> dict:
-    """The arguments of `strided_slice` for a key; it is called for each slice of a batch."""
+    """Convert a key to the arguments of `strided_slice`, for each slice of a batch."""
     columns: list = [[], [], []]
     masks = dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0)
     for bit_number, item in enumerate(key if type(key) in (tuple, list) else (key,)):

@@ -1,4 +1,4 @@
-"""Values and norms kept within bounds."""
+"""Clipping: values and norms kept within bounds."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def _values(x: object) -> Any:
-    """The values of IndexedSlices, or a tensor."""
+    """Return the values of IndexedSlices, or a tensor."""
     return tensor(x.values if isinstance(x, IndexedSlices) else x)
 
 
 def _like(x: object, values: object) -> Any:
-    """`values` in the form of x."""
+    """Put `values` in the form of x."""
     if isinstance(x, IndexedSlices):
         return IndexedSlices(values, x.indices, x.dense_shape)
     return values
@@ -47,7 +47,7 @@ def _of_shape(function: str, x: Tensor, result: Any) -> Any:
 def clip_by_value(
     t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`t`, with what is below `clip_value_min` or above `clip_value_max` set to that bound.
+    """Clip the elements of `t` to the range from `clip_value_min` to `clip_value_max`.
 
     t: real numbers, or IndexedSlices of them; the bounds have its dtype and broadcast to its shape
     (ValueError otherwise).  NaN stays.  At a bound the derivative goes to t.

@@ -56,7 +56,7 @@ def bincount(
     axis: AxisLike | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each of 0, 1, 2, ... appears in `arr`, or the sum of the `weights` it has there.
+    """Count how often each of 0, 1, 2, ... appears in `arr`, or sum the `weights` it has there.
 
     arr: non-negative integers; the result has max(arr) + 1 places, at least `minlength` and at most
     `maxlength` (larger numbers are not counted).  axis -1 counts each row of a matrix alone, None
@@ -96,7 +96,7 @@ def bincount(
 
 
 def _rows_of(x: Any, axis: object) -> tuple:
-    """How many rows are counted, each alone, and of how many elements."""
+    """Return the number of rows that are counted one by one, and the length of a row."""
     if axis == -1 and len(x.dims) == 2:
         return x.dims
     return 1, math.prod(x.dims)
@@ -115,7 +115,7 @@ def _places(x: object, size: Size, axis: object) -> tuple:
 
 
 def _counts(x: Tensor, size: Size, axis: object) -> Any:
-    """How often each number below `size` appears, [size] or [rows, size]."""
+    """Count how often each number below `size` appears, [size] or [rows, size]."""
     if axis != -1 or len(x.dims) != 2:
         flat = x if len(x.dims) == 1 else layout.reshape(x, shape=(math.prod(x.dims),))
         return counts.bincount(flat, size=size)
@@ -126,7 +126,7 @@ def _counts(x: Tensor, size: Size, axis: object) -> Any:
 
 
 def _sum_weights(x: Tensor, w: object, size: Size, axis: AxisLike | None) -> Any:
-    """The sums of the weights of each number below `size`."""
+    """Return the sums of the weights of each number below `size`."""
     rows, columns = _rows_of(x, axis)
     places, inside = _places(x, size, axis)
     kept = arithmetic.select(inside, places, constant(np.int64(-1)))
@@ -148,7 +148,7 @@ def _count(arr: object) -> Any:
 
 
 def _bins(x: object, minlength: object, maxlength: TensorLike | None) -> tuple[Size, Any]:
-    """The number of bins, and the tensor that says it, which must live as long."""
+    """Compute the number of bins, and the tensor that says it, which must live as long."""
     if type(x) is EagerTensor:
         array, needed = np.asarray(x._array), x
         if array.size and array.min() < 0:
@@ -187,7 +187,7 @@ def confusion_matrix(
     array([[1, 0],
            [1, 1]], dtype=int32)
     """
-    actual, predicted = _squeezed_pair(tensor(labels), tensor(predictions))
+    actual, predicted = _squeeze_pair(tensor(labels), tensor(predictions))
     for x, argument in ((actual, "labels"), (predicted, "predictions")):
         if x.dtype not in ANY or not x.dims:
             raise invalid(
@@ -227,7 +227,7 @@ def confusion_matrix(
 
 
 def _check_classes(pair: list, num_classes: object) -> None:
-    """InvalidArgumentError for classes outside; in a graph the scatter finds them."""
+    """Raise InvalidArgumentError for classes outside; in a graph the scatter finds them."""
     for x, argument in zip(pair, ("labels", "predictions")):
         if type(x) is Symbol:
             continue
@@ -241,8 +241,8 @@ def _check_classes(pair: list, num_classes: object) -> None:
                 raise invalid("TW206", text, f"classes below {most}")
 
 
-def _squeezed_pair(x: Tensor, y: Tensor) -> tuple:
-    """Both without a last axis of size 1 that only one of them has."""
+def _squeeze_pair(x: Tensor, y: Tensor) -> tuple:
+    """Squeeze a last axis of size 1 that only one of both has."""
     extra = len(x.dims) - len(y.dims)
     if extra == 1 and not differ(x.dims[-1], 1):
         x = layout.reshape(x, shape=x.dims[:-1])
@@ -275,7 +275,7 @@ def histogram_fixed_width(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many `values` fall into each of `nbins` equal parts of value_range = [low, high].
+    """Count the `values` in each of `nbins` bins of equal width of value_range = [low, high].
 
     Values outside count in the first and last part.  dtype int32 or int64.  InvalidArgumentError
     unless low < high, for NaN, and for nbins below 1.

@@ -11,12 +11,12 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.array.operands import (
     INTEGERS,
+    as_unsized_vector,
     constant,
+    get_known_dims,
     in_graph,
     integer_scalar,
-    known_dims,
     sizes,
-    unsized_vector,
 )
 from talweg.api.export import export, look_up
 from talweg.core import dispatch
@@ -46,19 +46,19 @@ FEW = 1000  # elements of a constant that a graph holds as such
 
 
 def _fill(dims: tuple, value: Any) -> Any:
-    """`value` everywhere, in a graph: by broadcasting unless it is small."""
+    """Fill a tensor with `value` in a graph: by broadcasting unless it is small."""
     if is_symbolic(dims) or math.prod(dims) > FEW:
         return _broadcast(constant(value), shape=dims)
     return constant(np.full(dims, value, value.dtype))
 
 
 def _make_with_layout(function: Callable[..., Any], layout: object, *given: object) -> Any:
-    """What a function makes, with a layout."""
+    """Call a function and give its result a DTensor layout."""
     return look_up("experimental.dtensor.call_with_layout")(function, layout, *given)
 
 
 def _layout_like(x: Any) -> Any:
-    """The layout of a tensor; None if it has none."""
+    """Return the layout of a tensor; None if it has none."""
     if not dispatch.state.meshes or in_graph():
         return None
     known = look_up("experimental.dtensor.is_dtensor")(x)
@@ -66,7 +66,7 @@ def _layout_like(x: Any) -> Any:
 
 
 def zeros_of(dims: tuple, dtype: DType) -> Any:
-    """Zeros; empty strings for strings."""
+    """Make zeros of a shape and dtype; empty strings for strings."""
     kind = dtype.numpy_dtype
     if in_graph():
         return _fill(dims, np.array(b"", object) if dtype is string else np.zeros((), kind)[()])
@@ -84,7 +84,7 @@ def ones_of(dims: tuple, dtype: DType, function: str) -> Any:
     return constant(allocate(function, np.ones, dims, kind) if dims else np.ones((), kind)[()])
 
 
-def _made_shape(shape: Any, function: str) -> tuple[Size, ...]:
+def _make_shape(shape: Any, function: str) -> tuple[Size, ...]:
     """The shape of something to be made: lists become int32, so floats are a TypeError."""
     if type(shape) in (list, tuple) and all(type(n) is int and n >= 0 for n in shape):
         return tuple(shape)
@@ -118,10 +118,10 @@ def zeros(
     """
     if layout is not None:
         return _make_with_layout(zeros, layout, shape, dtype)
-    dtype, unsized = as_dtype(dtype), unsized_vector(shape)
+    dtype, unsized = as_dtype(dtype), as_unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(zeros_of((), dtype), unsized, dims=None)
-    return zeros_of(_made_shape(shape, "zeros"), dtype)
+    return zeros_of(_make_shape(shape, "zeros"), dtype)
 
 
 @export("ones")
@@ -139,10 +139,10 @@ def ones(
     """
     if layout is not None:
         return _make_with_layout(ones, layout, shape, dtype)
-    dtype, unsized = as_dtype(dtype), unsized_vector(shape)
+    dtype, unsized = as_dtype(dtype), as_unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(ones_of((), dtype, "ones"), unsized, dims=None)
-    return ones_of(_made_shape(shape, "ones"), dtype, "ones")
+    return ones_of(_make_shape(shape, "ones"), dtype, "ones")
 
 
 @export("zeros_like")
@@ -164,7 +164,7 @@ def zeros_like(
     if layout is not None:
         return _make_with_layout(zeros, layout, x.shape, x.dtype if dtype is None else dtype)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
-    dims = known_dims(x)
+    dims = get_known_dims(x)
     if dims is not None:
         return zeros_of(dims, dtype)
     if type(x) is Symbol:
@@ -197,7 +197,7 @@ def ones_like(
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     if dtype is string:
         raise invalid("TW102", "ones_like: there is no 1 among strings", "a number or bool")
-    dims = known_dims(x)
+    dims = get_known_dims(x)
     if dims is not None:
         return ones_of(dims, dtype, "ones_like")
     if type(x) is Symbol:
@@ -226,7 +226,7 @@ def fill(
     if differ(math.prod(x.dims), 1):
         raise invalid("TW203", f"fill: value has shape {x.dims}", "a scalar")
     x = _reshape(x, shape=()) if x.dims else x
-    unsized = unsized_vector(dims)
+    unsized = as_unsized_vector(dims)
     if unsized is not None:
         return dynamic.broadcast_by(x, unsized, dims=None)
     return _broadcast(x, shape=sizes(dims, "fill", "dims"))

@@ -159,7 +159,9 @@ def gather_nd(
 
 
 def _with_batch_places(i: Any, batch: int) -> Any:
-    """i [b..., k, depth] with the batch coordinates before each index: [b..., k, batch + depth]."""
+    """Put the batch coordinates before each index: i [b..., k, depth] -> [b..., k, batch +
+    depth].
+    """
     dims = i.dims[:-1]
     columns = []
     for axis in range(batch):
@@ -171,7 +173,9 @@ def _with_batch_places(i: Any, batch: int) -> Any:
 
 
 def inside(i: Any, dims: tuple) -> Any:
-    """Which indices i [..., depth] lie inside a tensor of shape `dims`: truth values [...]."""
+    """Test which indices i [..., depth] lie inside a tensor of shape `dims`: truth values
+    [...].
+    """
     bounds = sizes_tensor(dims[: operator.index(i.dims[-1])], i.dtype)
     zero = constant(i.dtype.numpy_dtype.type(0))
     fits = arithmetic.logical_and(arithmetic.greater_equal(i, zero), arithmetic.less(i, bounds))
@@ -292,7 +296,9 @@ def where_v1(
 
 @implement_hook("dense")
 def dense(slices: IndexedSlices) -> Any:
-    """IndexedSlices as a tensor: rows named twice are summed, a negative row is left out."""
+    """Convert IndexedSlices to a tensor: rows named twice are summed, a negative row is left
+    out.
+    """
     if slices.dense_shape is None:
         raise value_error(
             "TW205",
@@ -313,13 +319,13 @@ def dense(slices: IndexedSlices) -> Any:
 
 
 def _as_ids(indices: Tensor) -> Any:
-    """Indices as segment ids, which are int32 or int64."""
+    """Convert indices to segment ids, which are int32 or int64."""
     return indices if indices.dtype is int64 else arithmetic.cast(indices, dtype=int32)
 
 
 @implement_hook("add_slices")
 def add_slices(x: TensorLike, y: IndexedSlices) -> Any:
-    """x + y where at least one is IndexedSlices: sparse if both are, else dense."""
+    """Add x + y where at least one is IndexedSlices: sparse if both are, else dense."""
     if not isinstance(x, IndexedSlices):
         return arithmetic.add(x, dense(y))
     if not isinstance(y, IndexedSlices):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def gather_ragged(params: object, indices: object, axis: Any, batch_dims: Any) -> Any:
-    """`tf.gather` with at least one ragged operand; ValueError for an axis that is not there."""
+    """Gather with at least one ragged operand; ValueError for an axis that is not there."""
     x = params if isinstance(params, RaggedTensor) else tensor(params)
     i = indices if isinstance(indices, RaggedTensor) else tensor(indices)
     batch = _place(int(batch_dims), i, "batch_dims") if batch_dims else 0
@@ -47,7 +47,7 @@ def _place(axis: int, x: TensorLike, argument: str) -> int:
 
 
 def _gather(x: object, i: object, axis: int, batch: int) -> Any:
-    """The slices of x along `axis` at i, the first `batch` axes gone through together."""
+    """Gather the slices of x along `axis` at i, the first `batch` axes gone through together."""
     if axis == 0:
         if isinstance(i, RaggedTensor):
             return i.with_values(_gather(x, i.values, 0, 0))
@@ -67,14 +67,14 @@ def _gather(x: object, i: object, axis: int, batch: int) -> Any:
 
 
 def _count(x: Any) -> Any:
-    """How many rows there are."""
+    """Return the number of rows of a ragged or dense tensor."""
     if not isinstance(x, RaggedTensor):
         return x.dims[0]
     return x.row_splits.dims[0] - 1
 
 
 def _with_rows(x: Any) -> RaggedTensor:
-    """A tensor [n, m, ...] as n rows of m."""
+    """Return a tensor [n, m, ...] as n rows of m."""
     if isinstance(x, RaggedTensor):
         return x
     rows, length = x.dims[:2]
@@ -83,7 +83,7 @@ def _with_rows(x: Any) -> RaggedTensor:
 
 
 def _for_each_row(i: Any, rows: Any) -> Any:
-    """`rows` copies of i along a new first axis."""
+    """Repeat i `rows` times along a new first axis."""
     if not isinstance(i, RaggedTensor):
         return layout.broadcast_to(i, shape=(rows, *i.dims))
     count = _count(i)
@@ -92,7 +92,9 @@ def _for_each_row(i: Any, rows: Any) -> Any:
 
 
 def _places(x: RaggedTensor, i: Any) -> Any:
-    """Indices within the rows of x, one structure of them a row, as places among x.values."""
+    """Convert indices within the rows of x, one structure of them a row, to places among
+    x.values.
+    """
     starts, lengths = x.row_starts(), x.row_lengths()
     if not isinstance(i, RaggedTensor):
         shape = (i.dims[0], *(1,) * (len(i.dims) - 1))
@@ -109,5 +111,5 @@ def _places(x: RaggedTensor, i: Any) -> Any:
 
 
 def _within(i: Any, lengths: Any) -> Any:
-    """Indices, after InvalidArgumentError unless they lie within their rows."""
+    """Check that indices lie within their rows; InvalidArgumentError otherwise."""
     return checking.check_within(i, layout.broadcast_to(lengths, shape=i.dims))

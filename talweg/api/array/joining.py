@@ -83,13 +83,13 @@ def _of_one_rank(tensors: list) -> tuple:
 
 
 def _copy(x: Tensor) -> Any:
-    """`x` as a new tensor that gradients flow through."""
+    """Copy `x` to a new tensor that gradients flow through."""
     return arithmetic.identity(x) if x.dtype.is_numeric else layout.reshape(x, shape=x.dims)
 
 
 @implement_hook("stack")
 def stack_tensors(values: list[Any]) -> Any:
-    """A list of tensors of one shape and dtype as one tensor, along a new first axis."""
+    """Return a list of tensors of one shape and dtype as one tensor, along a new first axis."""
     return joining.stack(*values, axis=0)
 
 
@@ -237,9 +237,9 @@ def _split_evenly(x: Tensor, count: int, axis: object) -> tuple:
 
 
 def _fill_sizes(pieces: tuple, size: Size) -> tuple:
-    """The sizes of a split with -1 replaced."""
+    """Return the sizes of a split with -1 replaced."""
     if is_symbolic((*pieces, size)):
-        return _filled_sizes(pieces, size)
+        return _infer_piece_size(pieces, size)
     if pieces.count(-1) > 1:
         raise invalid("TW207", f"split: sizes {pieces} hold more than one -1")
     if any(piece < -1 for piece in pieces):
@@ -250,8 +250,8 @@ def _fill_sizes(pieces: tuple, size: Size) -> tuple:
     return tuple(rest if piece == -1 else piece for piece in pieces)
 
 
-def _filled_sizes(pieces: tuple, size: Size) -> tuple:
-    """The sizes of a split where some are symbolic: -1 must stand as such."""
+def _infer_piece_size(pieces: tuple, size: Size) -> tuple:
+    """Return the sizes of a split where some are symbolic: -1 must stand as such."""
     numbers = [piece for piece in pieces if type(piece) is int]
     if numbers.count(-1) > 1 or any(piece < -1 for piece in numbers):
         raise invalid("TW207", f"split: sizes {pieces} must be >= 0, or -1 once")
@@ -284,11 +284,11 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
             f"tile: multiples={counts} for input of shape {dims}",
             f"{len(dims)} numbers of at least 0",
         )
-    return _repeated_blocks(x, dims, counts)
+    return _repeat_blocks(x, dims, counts)
 
 
-def _repeated_blocks(x: object, dims: tuple, counts: tuple) -> Any:
-    """x with axis i repeated counts[i] times as a block, by one broadcast between two reshapes."""
+def _repeat_blocks(x: object, dims: tuple, counts: tuple) -> Any:
+    """Repeat axis i of x counts[i] times as a block, by one broadcast between two reshapes."""
     ones = tuple(n for size in dims for n in (1, size))
     wide = tuple(n for size, count in zip(dims, counts) for n in (count, size))
     spread = layout.broadcast_to(layout.reshape(x, shape=ones), shape=wide)
@@ -327,7 +327,7 @@ def repeat(
         raise value_error("TW203", f"repeat: repeats has shape {counts.dims}", "rank at most 1")
     given = math.prod(counts.dims)
     if same(given, 1):
-        return _repeated_evenly(x, integer_scalar(counts, "repeat", "repeats"), along)
+        return _repeat_evenly(x, integer_scalar(counts, "repeat", "repeats"), along)
     if differ(given, size) and differ(given, 1):
         raise value_error("TW204", f"repeat: {given} repeats for dimension {along} of size {size}")
     places = sequences.repeated(counts, size=size)
@@ -343,7 +343,7 @@ def _integers_to_repeat(repeats: object) -> Any:
     return counts
 
 
-def _repeated_evenly(x: Tensor, count: Size, axis: int) -> Any:
+def _repeat_evenly(x: Tensor, count: Size, axis: int) -> Any:
     if below(count, 0):
         raise invalid("TW207", f"repeat: repeats={count}", "a number of at least 0")
     dims = x.dims

@@ -34,7 +34,7 @@ INTEGERS = frozenset((int8, int16, int32, int64))
 
 
 def integer_array(value: object, function: str, argument: str, empty: bool = True) -> np.ndarray:
-    """An integer array from anything convertible; InvalidArgumentError for other dtypes.
+    """Convert a value to an integer array; InvalidArgumentError for other dtypes.
 
     An empty list has no integers in it, and no floats either: it passes if `empty`.  For a tensor
     of a graph the array holds ints and symbolic sizes.
@@ -60,7 +60,9 @@ def integer_array(value: object, function: str, argument: str, empty: bool = Tru
 def integer_vector(
     value: Any, function: str, argument: str, empty: bool = True, scalar: bool = False
 ) -> tuple[Size, ...]:
-    """A tuple of ints; InvalidArgumentError unless `value` is a vector (or an allowed scalar)."""
+    """Convert a vector to a tuple of ints; InvalidArgumentError unless it is one (or an allowed
+    scalar).
+    """
     if type(value) in (list, tuple):
         kinds = set(map(type, value))
         if kinds == _INT or (not kinds and empty):
@@ -82,7 +84,7 @@ _INT, _SYMBOLIC = {int}, {Symbol, Dim}
 
 
 def whole_items(value: Any) -> Any:
-    """A list of sizes, those that are computed as floats in a graph made integers.
+    """Return a list of sizes, those that are computed as floats in a graph made integers.
 
     The caller keeps it until the sizes are used: they are those of its tensors.
     """
@@ -95,7 +97,7 @@ def whole_items(value: Any) -> Any:
 
 
 def integer_scalar(value: object, function: str, argument: str) -> Size:
-    """An int; InvalidArgumentError unless `value` holds exactly one integer."""
+    """Return an int; InvalidArgumentError unless `value` holds exactly one integer."""
     if type(value) is int or type(value) is Dim:
         return value
     array = integer_array(value, function, argument)
@@ -110,25 +112,25 @@ def integer_scalar(value: object, function: str, argument: str) -> Size:
 
 
 def dims_or_none(x: Any) -> tuple | None:
-    """The dimensions of a tensor; None if a graph does not know its rank."""
+    """Return the dimensions of a tensor; None if a graph does not know its rank."""
     return x.node.aval.dims if type(x) is Symbol else x.dims
 
 
 def set_rank(x: object, rank: int) -> Any:
-    """`x`, known to have this rank if it is a tensor of a graph of unknown rank."""
+    """Set the rank of `x` if it is a tensor of a graph of unknown rank."""
     return ensure_dims(x, shape=(None,) * rank) if dims_or_none(x) is None else x
 
 
 def length_of(value: Any) -> int | None:
-    """How many items a list or an integer vector has, if that is known."""
+    """Return the number of items of a list or an integer vector, if that is known."""
     if isinstance(value, (list, tuple)):
         return len(value)
     dims = dims_or_none(value) if hasattr(value, "dims") else np.shape(value)
     return dims[0] if dims and type(dims[0]) is int else None
 
 
-def known_dims(x: object) -> tuple | None:
-    """The dimensions of a plain tensor, or of a tensor of a graph that knows its rank."""
+def get_known_dims(x: object) -> tuple | None:
+    """Return the dimensions of a plain tensor, or of a tensor of a graph that knows its rank."""
     if type(x) is EagerTensor:
         return x.dims
     return x.node.aval.dims if type(x) is Symbol else None
@@ -139,8 +141,8 @@ def in_graph() -> bool:
     return state.busy > 0 and dispatch.context.base is not None
 
 
-def unsized_vector(value: object) -> Any:
-    """`value` if it is an integer vector of a graph with an unknown number of elements."""
+def as_unsized_vector(value: object) -> Any:
+    """Return `value` if it is an integer vector of a graph with an unknown number of elements."""
     if type(value) is not Symbol or value.dtype not in (int32, int64):
         return None
     dims = value.node.aval.dims
@@ -148,7 +150,7 @@ def unsized_vector(value: object) -> Any:
 
 
 def set_dims(value: object, dims: tuple) -> Any:
-    """`value`, known to have the shape `dims` if it is an integer tensor of a graph without one."""
+    """Set the shape `dims` of `value` if it is an integer tensor of a graph without one."""
     if type(value) is Symbol:
         own = value.node.aval.dims
         if own is None or is_symbolic(own):
@@ -157,12 +159,14 @@ def set_dims(value: object, dims: tuple) -> Any:
 
 
 def nothing(dtype: DType) -> Any:
-    """A zero of any dtype; an empty string."""
+    """Return a zero of any dtype; an empty string."""
     return np.array(b"", object) if dtype.name == "string" else dtype.numpy_dtype.type(0)
 
 
 def require_integer(value: object, function: str, argument: str) -> Size:
-    """An int from what converts to int32; TypeError for floats, InvalidArgumentError for lists."""
+    """Convert a value to an int, as to int32; TypeError for floats, InvalidArgumentError for
+    lists.
+    """
     if type(value) is int or type(value) is Dim:
         return value
     if not isinstance(value, (Tensor, np.ndarray, np.generic)) and not is_tensor_like(value):
@@ -171,12 +175,12 @@ def require_integer(value: object, function: str, argument: str) -> Size:
 
 
 def axis_scalar(value: TensorLike, rank: int, function: str, argument: str = "axis") -> int:
-    """One axis counted from the front; InvalidArgumentError if it is not an axis."""
+    """Count one axis from the front; InvalidArgumentError if it is not an axis."""
     return normalize_axis(function, integer_scalar(value, function, argument), rank, argument)
 
 
 def axis_in_range(value: Any, rank: int) -> int:
-    """One axis counted from the front; ValueError if it is not an axis."""
+    """Count one axis from the front; ValueError if it is not an axis."""
     try:
         axis = int(value)
     except (TypeError, ValueError):
@@ -187,7 +191,7 @@ def axis_in_range(value: Any, rank: int) -> int:
 
 
 def sizes(value: object, function: str, argument: str) -> tuple[Size, ...]:
-    """A shape: a tuple of ints of at least 0; a scalar counts as a vector of one."""
+    """Return a shape: a tuple of ints of at least 0; a scalar counts as a vector of one."""
     dims = integer_vector(value, function, argument, scalar=True)
     for size in dims:
         if below(size, 0):
@@ -198,7 +202,7 @@ def sizes(value: object, function: str, argument: str) -> tuple[Size, ...]:
 
 
 def constant(array: object) -> Any:
-    """A tensor around an array made here; a constant of the graph in force."""
+    """Return a tensor around an array made here; a constant of the graph in force."""
     if state.busy and dispatch.context.base is not None:
         return dispatch.context.base.constant(array)
     made = object.__new__(EagerTensor)
@@ -210,20 +214,20 @@ state = dispatch.state
 
 
 def size_tensor(size: Size, dtype: DType) -> Any:
-    """A size as a scalar tensor."""
+    """Return a size as a scalar tensor."""
     if type(size) is Dim:
         return size_value(size=size, dtype=dtype)
     return constant(dtype.numpy_dtype.type(size))
 
 
 def sizes_tensor(sizes: Any, dtype: DType) -> Any:
-    """Sizes as an integer vector."""
+    """Convert sizes to an integer vector."""
     if is_symbolic(sizes):
         return stack(*[size_tensor(size, dtype) for size in sizes], axis=0)
     return constant(np.array(sizes, dtype.numpy_dtype))
 
 
 def numbers(dtype: DType, function: str, argument: str) -> None:
-    """InvalidArgumentError unless `dtype` is int32 or int64."""
+    """Raise InvalidArgumentError unless `dtype` is int32 or int64."""
     if dtype not in (int32, int64):
         raise invalid("TW102", f"{function}: {argument} is {dtype.name}", "int32 or int64")

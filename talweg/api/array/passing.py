@@ -1,4 +1,6 @@
-"""Tensors handed on: identity, stop_gradient, bitcast; and what is a tensor."""
+"""Identities: identity, stop_gradient, bitcast; static values; and the test whether a value is a
+tensor.
+"""
 
 from __future__ import annotations
 
@@ -129,8 +131,8 @@ def is_symbolic_tensor(tensor: TensorLike) -> bool:
     return isinstance(tensor, Tensor) and not isinstance(tensor, EagerTensor)
 
 
-def _known_content(x: Symbol, partial: bool) -> Any:
-    """The value of a tensor of a graph as far as it is known while the graph is built."""
+def _find_content(x: Symbol, partial: bool) -> Any:
+    """Find the value of a graph's tensor as far as it is known while the graph is built."""
     content = constant_of(x.node)
     if content is not None:
         return content.array
@@ -161,5 +163,5 @@ def get_static_value(tensor: object, partial: bool = False) -> Any:
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
     if type(tensor) is Symbol:
-        return _known_content(tensor, partial)
+        return _find_content(tensor, partial)
     return None if is_tensor_like(tensor) else tensor

@@ -1,4 +1,4 @@
-"""Elements in another order, or with others around them: reverse, roll, pad, blocks."""
+"""Reordering and padding: reverse, roll, pad, space to batch and back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.array.operands import (
+    as_unsized_vector,
     constant,
     dims_or_none,
     integer_array,
@@ -18,7 +19,6 @@ from talweg.api.array.operands import (
     set_dims,
     set_rank,
     sizes_tensor,
-    unsized_vector,
 )
 from talweg.api.export import export
 from talweg.core.dims import below, differ, largest, same
@@ -53,7 +53,7 @@ def reverse(tensor: object, axis: AxisLike, name: str | None = None) -> Tensor:
     """
     (x,) = matching_list([tensor])
     rank = len(x.dims)
-    unsized = unsized_vector(axis)
+    unsized = as_unsized_vector(axis)
     if unsized is not None:
         return dynamic.reverse_by(x, unsized)
     given = integer_vector(axis, "reverse", "axis")
@@ -188,14 +188,16 @@ def pad(
 
 
 def _fitting(x: Tensor, paddings: Any) -> tuple:
-    """Both with what each tells of the other: a pair of paddings for each axis."""
+    """Infer the rank of a tensor from its paddings, and the shape of the paddings from the
+    rank.
+    """
     if dims_or_none(x) is None and length_of(paddings) is not None:
         x = set_rank(x, length_of(paddings) or 0)
     return x, set_dims(paddings, (len(x.dims), 2))
 
 
 def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tuple, tuple]:
-    """The numbers before and after along each axis."""
+    """Return the numbers before and after along each axis."""
     array = integer_array(paddings, function, "paddings", empty=len(dims) == 0)
     if array.shape != (len(dims), 2) and (array.size or dims):
         raise invalid(
@@ -210,7 +212,7 @@ def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tup
 
 
 def _mirror(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
-    """x mirrored at both ends of every axis, by gathering along one axis after the other."""
+    """Mirror x at both ends of every axis, by gathering along one axis after the other."""
     for axis, (before, after) in enumerate(zip(low, high)):
         size = x.dims[axis]
         most = size if symmetric else size - 1
@@ -233,7 +235,7 @@ def _mirror(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
 
 
 def _check_image(function: str, x: Tensor, block_size: object, data_format: str) -> None:
-    """Errors unless `x` is a batch of images in a layout that is there."""
+    """Raise errors unless `x` is a batch of images in a layout that is there."""
     formats = ("NHWC", "NCHW", "NCHW_VECT_C")
     if not isinstance(data_format, str) or data_format not in formats:
         raise invalid("TW207", f"{function}: data_format={data_format!r}", '"NHWC" or "NCHW"')
@@ -441,6 +443,6 @@ def required_space_to_batch_paddings(
 
 
 def _pairs(low: np.ndarray, high: np.ndarray) -> Any:
-    """Two vectors of sizes as the columns of an int32 matrix."""
+    """Stack two vectors of sizes as the columns of an int32 matrix."""
     flat = tuple(np.stack([low, high], 1).reshape(-1).tolist())
     return layout.reshape(sizes_tensor(flat, int32), shape=(len(low), 2))

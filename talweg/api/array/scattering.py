@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import inside
-from talweg.api.array.operands import dims_or_none, integer_vector, set_dims, unsized_vector
+from talweg.api.array.operands import as_unsized_vector, dims_or_none, integer_vector, set_dims
 from talweg.api.export import export
 from talweg.core.dims import below
 from talweg.core.dtypes import int64
@@ -48,7 +48,7 @@ def scatter_nd(
             f"scatter_nd: shape has dtype {shape.dtype.name} and indices have dtype {i.dtype.name}",
             "one dtype",
         )
-    unsized = unsized_vector(shape)
+    unsized = as_unsized_vector(shape)
     if unsized is not None:
         shape = _set_rank(unsized, i, u)
         dims = integer_vector(shape, "scatter_nd", "shape")
@@ -63,7 +63,7 @@ def scatter_nd(
 
 
 def _set_rank(shape: Tensor, i: Tensor, u: Tensor) -> Any:
-    """A shape of unknown length with the length that indices and updates tell."""
+    """Return a shape of unknown length with the length that indices and updates tell."""
     depth = operator.index(i.dims[-1])
     return set_dims(shape, (depth + len(u.dims) - (len(i.dims) - 1),))
 
@@ -74,7 +74,7 @@ def _check_rank(function: str, u: object) -> None:
 
 
 def _inside_only(i: Any, u: Tensor, dims: tuple) -> tuple:
-    """The indices inside `dims`, and their updates."""
+    """Return the indices inside `dims`, and their updates."""
     fits = inside(i, dims)
     rank, count = len(fits.dims), math.prod(fits.dims)
     kept = search.nonzero(layout.reshape(fits, shape=(count,)))

@@ -91,7 +91,7 @@ def range_(
 
 
 def _number_of_steps(scalars: list, dtype: DType) -> Size | None:
-    """How many numbers a range has, as far as a graph knows its bounds."""
+    """Compute the number of elements of a range, as far as a graph knows its bounds."""
     if not any(type(x) is Symbol for x in scalars):
         return None
     if not dtype.is_integer:
@@ -161,7 +161,7 @@ def linspace(
 
 
 def _linspace_of_unknown(first: Tensor, last: Tensor, count: Dim, axis: object) -> Any:
-    """`linspace` for a number of points that only a run knows, which may be 0 or 1."""
+    """Compute `linspace` for a number of points that only a run knows, which may be 0 or 1."""
     if first.dtype.is_integer:
         first, last = (arithmetic.cast(x, dtype=float64) for x in (first, last))
     dims = broadcast_dims("linspace", first.dims, last.dims)
@@ -242,14 +242,14 @@ def one_hot(
 
 
 def _depth(depth: object) -> Size:
-    """The size of the new axis; a list is not a scalar, even of one number."""
+    """Return the size of the new axis; a list is not a scalar, even of one number."""
     if isinstance(depth, (list, tuple)) or (hasattr(depth, "dims") and depth.dims):
         raise invalid("TW203", f"one_hot: depth must be a scalar, but got {depth!r}")
     return require_integer(depth, "one_hot", "depth")
 
 
 def _value_dtype(on: Any, off: Any, dtype: DType | None) -> DType:
-    """The dtype of a one_hot's values; TypeError where they differ."""
+    """Return the dtype of a one_hot's values; TypeError where they differ."""
     if dtype is None:
         dtype = on.dtype if on is not None else off.dtype if off is not None else float32
     for value, argument in ((on, "on_value"), (off, "off_value")):
@@ -315,7 +315,7 @@ def sequence_mask(
 
 
 def _mask_in_graph(x: Tensor, maxlen: Any, dtype: DType) -> Any:
-    """`sequence_mask` of a tensor of a graph."""
+    """Compute `sequence_mask` of a tensor of a graph."""
     _real(x, "lengths")
     if maxlen is None:
         every = tuple(range(len(x.dims)))

@@ -1,4 +1,4 @@
-"""Shapes: asking for them and changing them without moving elements."""
+"""The functions of shapes: they ask for a shape, or change it without moving elements."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.array.operands import (
+    as_unsized_vector,
     axis_scalar,
     constant,
     dims_or_none,
@@ -20,7 +21,6 @@ from talweg.api.array.operands import (
     set_rank,
     size_tensor,
     sizes_tensor,
-    unsized_vector,
     whole_items,
 )
 from talweg.api.export import export, implement_hook, look_up
@@ -67,15 +67,15 @@ def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
 
 
 def _reshape_in_graph(x: Tensor, shape: ShapeLike) -> Any:
-    """A reshape where sizes, their number or the rank of x may be unknown."""
-    unsized = unsized_vector(shape)
+    """Return a reshape where sizes, their number or the rank of x may be unknown."""
+    unsized = as_unsized_vector(shape)
     if unsized is not None:
         return dynamic.reshape_to(x, unsized, dims=None)
     wanted = integer_vector(shape, "reshape", "shape", scalar=True)
     dims = dims_or_none(x)
     blind = dims is None or (is_symbolic(dims) and _divides_by_zero(wanted))
     if blind or dims is None:
-        return _reshaped_blindly(x, wanted)
+        return _reshape_blindly(x, wanted)
     shape = resolve_shape(wanted, dims)
     result = layout.reshape(x, shape=shape)
     if is_symbolic(shape) and type(result) is Symbol:
@@ -97,23 +97,23 @@ def _divides_by_zero(wanted: tuple) -> bool:
     return -1 in plain and 0 in plain
 
 
-def _reshaped_blindly(x: Tensor, wanted: tuple) -> Any:
-    """A tensor of unknown rank in another shape."""
+def _reshape_blindly(x: Tensor, wanted: tuple) -> Any:
+    """Return a tensor of unknown rank in another shape."""
     known = tuple(n if below(-1, n) else None for n in wanted)
     return dynamic.reshape_to(x, sizes_tensor(wanted, int32), dims=known)
 
 
 def resolve_shape(shape: Any, dims: tuple) -> tuple:
-    """`shape` with its -1 replaced, for a tensor of shape `dims`."""
+    """Resolve the -1 in `shape`, for a tensor of shape `dims`."""
     if type(shape) is int:
         shape = (shape,)
     try:
         if not shape or min(shape) >= 0:
             return tuple(shape)
     except NeedsStaticError:  # the sign of one of the sizes
-        return _resolved_sizes(tuple(shape), dims)
+        return _resolve_sizes(tuple(shape), dims)
     if is_symbolic(shape):
-        return _resolved_sizes(tuple(shape), dims)
+        return _resolve_sizes(tuple(shape), dims)
     if shape.count(-1) > 1:
         raise invalid("TW205", f"reshape: shape={tuple(shape)}: only one size may be -1")
     if min(shape) < -1:
@@ -132,8 +132,8 @@ def resolve_shape(shape: Any, dims: tuple) -> tuple:
     return tuple(size // rest if wanted == -1 else wanted for wanted in shape)
 
 
-def _resolved_sizes(shape: tuple, dims: tuple) -> tuple:
-    """`shape`, which holds symbolic sizes of any sign, for a tensor of shape `dims`."""
+def _resolve_sizes(shape: tuple, dims: tuple) -> tuple:
+    """Resolve `shape`, which holds symbolic sizes of any sign, for a tensor of shape `dims`."""
     numbers = [n for n in shape if type(n) is int]
     if numbers.count(-1) > 1 or any(n < -1 for n in numbers):
         raise invalid("TW205", f"reshape: shape={shape}", "sizes >= 0, and at most one -1")
@@ -213,7 +213,7 @@ def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = 
 
 
 def _squeeze(axis: Any, rank: int) -> set:
-    """The axes named to `squeeze`, counted from the front."""
+    """Return the axes named to `squeeze`, counted from the front."""
     if axis is None:
         return set()
     if hasattr(axis, "dims"):
@@ -257,7 +257,7 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
            [1, 2]], dtype=int32)
     """
     x = tensor(input)
-    unsized = unsized_vector(shape)
+    unsized = as_unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(x, unsized, dims=None)
     dims = integer_vector(shape, "broadcast_to", "shape")
@@ -315,7 +315,7 @@ def broadcast_dynamic_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Tensor:
 
 
 def _shape(input: object, out_type: object, function: str) -> Any:
-    """The shape of `input` as a tensor: a constant if it is known."""
+    """Return the shape of `input` as a tensor: a constant if it is known."""
     dtype = int32 if out_type is None else as_dtype(out_type)
     numbers(dtype, function, "out_type")
     dims = dims_of(input)
@@ -327,7 +327,7 @@ def _shape(input: object, out_type: object, function: str) -> Any:
 
 
 def dims_of(input: object) -> tuple | None:
-    """The dimensions of anything convertible, without reading a variable or making it dense.
+    """Return the dimensions of anything convertible, without reading a variable or making it dense.
 
     None if a graph does not know the rank.
     """
@@ -412,8 +412,8 @@ def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None 
 
 @implement_hook("shape_in_tensor")
 def shape_in_tensor(sizes: Tensor) -> TensorShape:
-    """What is known of the shape that an integer vector gives."""
-    unsized = unsized_vector(sizes)
+    """Return the static shape that an integer vector gives, as far as it is known."""
+    unsized = as_unsized_vector(sizes)
     if unsized is not None:
         return TensorShape(None)
     return static(integer_vector(sizes, "TensorShape", "dims"))

@@ -71,7 +71,7 @@ def _wrong(index: Any) -> Exception:
 
 
 def _integer(index: Any) -> Any:
-    """An int from an index of any kind; a symbolic one, or a tensor inside a batch as it is."""
+    """Converts an index to an int; a symbolic one, or a tensor inside a batch as it is."""
     kind = type(index)
     if kind is int or kind is Dim:
         return index
@@ -108,7 +108,7 @@ def _slice_bound(bound: Any) -> Any:
 
 
 def plan(key: Any, dims: tuple) -> SlicePlan:
-    """`key` (an index or a tuple of them) resolved against the shape `dims`."""
+    """Resolve `key` (an index or a tuple of them) against the shape `dims`."""
     if type(key) is int and dims and not is_symbolic(dims) and -dims[0] <= key < dims[0]:
         return _row(key, dims)
     items = list(key) if isinstance(key, (tuple, list)) else [key]
@@ -158,7 +158,7 @@ def _holds_size(item: Any) -> bool:
 
 
 def _raw(items: list, dims: tuple, open_axes: int) -> tuple:
-    """The key for `slice_by`, and the places of new axes in the result."""
+    """Convert a key to that of `slice_by`, and the places of new axes in the result."""
     key: list = []
     new, result_axis = [], 0
     for item in items:
@@ -185,7 +185,7 @@ _WHOLE = (None, None, None)
 
 
 def _index_of(index: Any, size: Any, axis: int) -> Any:
-    """`index`, unless it certainly lies outside, or a batch has one for each of its parts."""
+    """Return `index`, unless it is known to lie outside, or a batch has one for each part."""
     if isinstance(index, Tensor):
         raise _wrong(index)
     if below(size - 1, index) or (below(index, 0) and below(size + index, 0)):
@@ -194,7 +194,7 @@ def _index_of(index: Any, size: Any, axis: int) -> Any:
 
 
 def _row(index: int, dims: tuple) -> SlicePlan:
-    """The plan of the most frequent key, one int."""
+    """Return the plan of the most frequent key, one int."""
     found = SlicePlan()
     index += dims[0] if index < 0 else 0
     found.begin, found.end = [index, *[0] * (len(dims) - 1)], [index + 1, *dims[1:]]
@@ -243,7 +243,7 @@ def _add(found: SlicePlan, begin: int, end: int, stride: int) -> None:
 
 
 def apply(slices: SlicePlan, x: Any) -> Any:
-    """x[key] by primitives."""
+    """Compute x[key] by primitives."""
     if slices.raw is not None:
         return _apply_raw(*slices.raw, x)  # type: ignore
     dims = x.dims
@@ -262,7 +262,7 @@ def apply(slices: SlicePlan, x: Any) -> Any:
 
 
 def _apply_raw(key: tuple, new: list, x: Any) -> Any:
-    """x[key] where bounds or sizes are symbolic, with new axes at the places `new`."""
+    """Compute x[key] where bounds or sizes are symbolic, with new axes at the places `new`."""
     result = dynamic.slice_by(x, key=key) if key else x
     if new:
         dims = list(result.dims)
@@ -288,7 +288,7 @@ def _simple(item: Any) -> bool:
 
 @implement_hook("getitem")
 def getitem(x: Any, key: Any) -> Any:
-    """tensor[key]; see `Tensor.__getitem__` of TensorFlow for what a key may be.
+    """Index a tensor, `x[key]`; see `Tensor.__getitem__` of TensorFlow for what a key may be.
 
     Ints, slices with ints or integer tensors, `...`, `tf.newaxis`, scalar integer tensors, tuples
     of these, or one boolean mask.  TypeError for other keys, InvalidArgumentError for an index out
@@ -322,7 +322,7 @@ def _view(array: Any, key: Any) -> EagerTensor:
 
 @implement_hook("variable_getitem")
 def variable_getitem(variable: Any, key: Any) -> Any:
-    """variable[key]; the result also has `assign`, which writes into the variable."""
+    """Index a variable; the result also has `assign`, which writes into the variable."""
     x = variable.value()
     if _is_mask(key):
         return getitem(x, key)
@@ -412,7 +412,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 
 def _check_part(axis: int, start: Any, count: Any, have: Any) -> None:
-    """InvalidArgumentError where a begin or size is known to be wrong."""
+    """Raise InvalidArgumentError where a begin or size is known to be wrong."""
     if below(start, 0) or below(have, start):
         text = f"slice: expected begin[{axis}] in [0, {have}], but got {start}"
         raise invalid_value("TW206", text)
@@ -422,7 +422,7 @@ def _check_part(axis: int, start: Any, count: Any, have: Any) -> None:
 
 
 def _ends(starts: tuple, counts: tuple, dims: tuple) -> tuple:
-    """Where the block of `tf.slice` ends; InvalidArgumentError if it is not inside."""
+    """Compute the ends of the block of `tf.slice`; InvalidArgumentError if it is not inside."""
     ends = []
     for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
         if not (0 <= start <= have and -1 <= count <= have - start):  # or it is not known
@@ -432,7 +432,7 @@ def _ends(starts: tuple, counts: tuple, dims: tuple) -> tuple:
 
 
 def _block(x: Any, starts: tuple, counts: tuple, dims: tuple) -> Any:
-    """`tf.slice` where a size or a bound is symbolic."""
+    """Compute `tf.slice` where a size or a bound is symbolic."""
     for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
         _check_part(axis, start, count, have)
     return dynamic.block(x, begin=tuple(starts), shape=tuple(counts))

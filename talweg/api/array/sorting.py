@@ -1,4 +1,4 @@
-"""Order: sort, argsort, top_k, searchsorted, unique."""
+"""Sorting and searching: sort, argsort, top_k, searchsorted, unique."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _descending(direction: str, function: str) -> bool:
 
 
 def _to_last(x: Tensor, axis: int) -> Any:
-    """x with `axis` and the last axis exchanged."""
+    """Exchange `axis` of x and the last axis."""
     last = len(x.dims) - 1
     if axis == last:
         return x
@@ -207,7 +207,7 @@ def searchsorted(
     out_type: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where `values` would go into `sorted_sequence` so that it stays sorted.
+    """Find the places of `values` in `sorted_sequence` at which it would stay sorted.
 
     sorted_sequence [..., n], values [..., m] of one dtype -> [..., m] of dtype `out_type`.  With
     side "left" before equal elements, with "right" behind them.  ValueError for another side.
@@ -227,7 +227,7 @@ def searchsorted(
 
 
 def _rows(x: Tensor) -> Any:
-    """x [..., n] as a matrix [rows, n]."""
+    """Reshape x [..., n] to a matrix [rows, n]."""
     return layout.reshape(x, shape=(math.prod(x.dims[:-1]), x.dims[-1]))
 
 

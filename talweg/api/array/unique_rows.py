@@ -33,7 +33,7 @@ class UniqueWithCountsV2(NamedTuple):
 
 
 def _first_equal(x: Tensor, axis: AxisLike) -> tuple:
-    """For each slice along the axis the first one that is equal; and the axis.
+    """Find for each slice along the axis the first one that is equal; and the axis.
 
     Sizes may be 0, or known only when a graph runs.
     """

@@ -1,4 +1,4 @@
-"""A block written into a tensor where tensors say: XLA's dynamic_update_slice."""
+"""XLA's dynamic_update_slice: a block written into a tensor at offsets that are tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dynamic_update_slice(
     indices: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """`input` with the block `update` in place of what begins at `indices`.
+    """Replace the block of `input` that begins at `indices` by `update`.
 
     input [...], update of the same rank and nowhere larger, indices [rank].  A block that would
     reach over an edge begins as far before it as it must.
@@ -55,6 +55,8 @@ def dynamic_update_slice(
     return tensor_scatter_nd_update(x, grid, u)
 
 
-def placed_by_xla(x: Tensor, updates: np.ndarray, starts: tuple[Any, ...]) -> Any:
-    """`dynamic_update_slice` with the arguments of TensorFlow's private function of that name."""
+def xla_dynamic_update_slice(x: Tensor, updates: np.ndarray, starts: tuple[Any, ...]) -> Any:
+    """Call `dynamic_update_slice` with the arguments of TensorFlow's private function of that
+    name.
+    """
     return dynamic_update_slice(input=x, update=updates, indices=starts)

@@ -113,7 +113,7 @@ def make_csv_dataset(
     body = rows[1:] if header else rows
     defaults = column_defaults
     if defaults is None:
-        defaults = _inferred_defaults(body, names, columns, na_value)
+        defaults = _infer_defaults(body, names, columns, na_value)
     elif len(defaults) == len(names) != len(columns):
         defaults = [defaults[n] for n in columns]
     chosen = [names[n] for n in columns]
@@ -142,20 +142,20 @@ def make_csv_dataset(
 
 
 def _naming(names: list[str], label: str | None) -> Any:
-    """The function that makes a dictionary of columns, and the label's column beside it."""
+    """Return the function that makes a dictionary of columns, and the label's column beside it."""
 
-    def named(*values: object) -> Any:
+    def name_fields(*values: object) -> Any:
         features = OrderedDict(zip(names, values))
         if label is None:
             return features
         target = features.pop(label)
         return features, target
 
-    return named
+    return name_fields
 
 
 def _select_columns(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
-    """The numbers of the columns to read, in order; ValueError for unknown ones."""
+    """Return the numbers of the columns to read, in order; ValueError for unknown ones."""
     if wanted is None:
         return list(range(len(names)))
     numbers = sorted(
@@ -166,8 +166,8 @@ def _select_columns(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
     return [int(n) for n in numbers]
 
 
-def _inferred_defaults(rows: list, names: list, columns: list[int], missing: str) -> list:
-    """What stands for empty fields of the dtypes that the first records have."""
+def _infer_defaults(rows: list, names: list, columns: list[int], missing: str) -> list:
+    """Infer the default values of empty fields from the dtypes that the first records have."""
     if any([len(row) != len(names) for row in rows]):
         raise value_error(
             "TW204", "Problem inferring types: CSV row has different number of fields than expected"
@@ -176,14 +176,14 @@ def _inferred_defaults(rows: list, names: list, columns: list[int], missing: str
 
 
 def _default(dtype: DType) -> np.ndarray:
-    """A default of one value: zero, or an empty string."""
+    """Return a default of one value: zero, or an empty string."""
     return np.array([b""], object) if dtype.name == "string" else np.zeros(1, dtype.numpy_dtype)
 
 
 def _first_rows(
     paths: list[str], kind: str, header: bool, delimiter: str, quotes: bool, count: int | None
 ) -> list[list[str]]:
-    """The first line, and the records from which dtypes are found."""
+    """Return the first line, and the records from which dtypes are found."""
     found: list[list[str]] = []
     for number, path in enumerate(paths):
         with RecordReader(path, kind) as file:

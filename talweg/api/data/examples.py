@@ -35,7 +35,7 @@ def parse_example_dataset(
     if features is None:
         raise value_error("TW104", "Argument `features` is required, but not specified.")
 
-    def parsed(dataset: Any) -> Any:
+    def parse(dataset: Any) -> Any:
         spec = dataset.element_spec
         if getattr(spec, "dtype", None) is not string or spec.shape.rank not in (1, None):
             raise type_error(
@@ -45,7 +45,7 @@ def parse_example_dataset(
             lambda texts: parse_example(texts, features), num_parallel_calls, deterministic
         )
 
-    return parsed
+    return parse
 
 
 @export(
@@ -105,5 +105,5 @@ def make_batched_features_dataset(
 
 
 def _apart(found: dict, label: str) -> tuple[dict, Any]:
-    """The features without the label, and the label."""
+    """Return the features without the label, and the label."""
     return {name: x for name, x in found.items() if name != label}, found[label]

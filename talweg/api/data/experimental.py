@@ -25,7 +25,7 @@ export_value(-1, "data.experimental.SHARD_HINT")
 
 @export("data.experimental.Counter")
 def counter(start: TensorLike = 0, step: TensorLike = 1, dtype: DTypeLike = int64) -> Any:
-    """`tf.data.Dataset.counter`."""
+    """Call `tf.data.Dataset.counter`."""
     return Dataset.counter(start, step, dtype)
 
 
@@ -35,19 +35,19 @@ def random_dataset(
     rerandomize_each_iteration: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """`tf.data.Dataset.random`."""
+    """Call `tf.data.Dataset.random`."""
     return Dataset.random(seed, rerandomize_each_iteration)
 
 
 @export("data.experimental.cardinality")
 def cardinality(dataset: Any) -> Any:
-    """`dataset.cardinality()`."""
+    """Call `dataset.cardinality()`."""
     return dataset.cardinality()
 
 
 @export("data.experimental.get_single_element")
 def get_single_element(dataset: Any) -> Any:
-    """`dataset.get_single_element()`."""
+    """Call `dataset.get_single_element()`."""
     return dataset.get_single_element()
 
 
@@ -116,7 +116,7 @@ def save(
     shard_func: Any = None,
     checkpoint_args: Any = None,
 ) -> None:
-    """`dataset.save`."""
+    """Call `dataset.save`."""
     dataset.save(path, compression, shard_func)
 
 
@@ -127,7 +127,7 @@ def load(
     compression: str | None = None,
     reader_func: Callable[..., Any] | None = None,
 ) -> Any:
-    """`tf.data.Dataset.load`."""
+    """Call `tf.data.Dataset.load`."""
     return Dataset.load(path, element_spec, compression, reader_func)
 
 
@@ -138,7 +138,7 @@ def sample_from_datasets(
     seed: TensorLike | None = None,
     stop_on_empty_dataset: bool = False,
 ) -> Any:
-    """`tf.data.Dataset.sample_from_datasets`."""
+    """Call `tf.data.Dataset.sample_from_datasets`."""
     return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
 
 
@@ -152,7 +152,7 @@ def choose_from_datasets(
 
 @export("data.experimental.enable_debug_mode")
 def enable_debug_mode() -> None:
-    """Accepted: functions of datasets stay traced, and errors say where they come from."""
+    """Do nothing: functions of datasets stay traced, and errors say where they come from."""
 
 
 # -- for `dataset.apply`
@@ -199,19 +199,19 @@ def bucket_by_sequence_length(
 def dense_to_ragged_batch(
     batch_size: TensorLike, drop_remainder: bool = False, row_splits_dtype: DTypeLike = int64
 ) -> Applied:
-    """`dataset.ragged_batch`."""
+    """Make a transformation that calls `dataset.ragged_batch`."""
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 @export("data.experimental.dense_to_sparse_batch")
 def dense_to_sparse_batch(batch_size: TensorLike, row_shape: ShapeLike) -> Applied:
-    """`dataset.sparse_batch`."""
+    """Make a transformation that calls `dataset.sparse_batch`."""
     return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
 
 
 @export("data.experimental.enumerate_dataset")
 def enumerate_dataset(start: TensorLike = 0) -> Applied:
-    """`dataset.enumerate`."""
+    """Make a transformation that calls `dataset.enumerate`."""
     return lambda dataset: dataset.enumerate(start)
 
 
@@ -236,7 +236,7 @@ def group_by_window(
     window_size: TensorLike | None = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Applied:
-    """`dataset.group_by_window`."""
+    """Make a transformation that calls `dataset.group_by_window`."""
     return lambda dataset: dataset.group_by_window(
         key_func, reduce_func, window_size, window_size_func
     )
@@ -244,7 +244,7 @@ def group_by_window(
 
 @export("data.experimental.ignore_errors")
 def ignore_errors(log_warning: bool = False) -> Applied:
-    """`dataset.ignore_errors`."""
+    """Make a transformation that calls `dataset.ignore_errors`."""
     return lambda dataset: dataset.ignore_errors(log_warning)
 
 
@@ -260,7 +260,7 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: TensorLike | None = None,
 ) -> Applied:
-    """`dataset.map(map_func).batch(batch_size)`."""
+    """Make a transformation that calls `dataset.map(map_func).batch(batch_size)`."""
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
         batch_size, drop_remainder
     )
@@ -281,13 +281,13 @@ def parallel_interleave(
     buffer_output_elements: TensorLike | None = None,
     prefetch_input_elements: TensorLike | None = None,
 ) -> Applied:
-    """`dataset.interleave`."""
+    """Make a transformation that calls `dataset.interleave`."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
 @export("data.experimental.prefetch_to_device")
 def prefetch_to_device(device: object, buffer_size: TensorLike | None = None) -> Applied:
-    """`dataset.prefetch`; there is one device."""
+    """Make a transformation that calls `dataset.prefetch`; there is one device."""
     return lambda dataset: dataset.prefetch(-1 if buffer_size is None else buffer_size)
 
 
@@ -304,7 +304,7 @@ def rejection_resample(
     initial_dist: TensorLike | None = None,
     seed: TensorLike | None = None,
 ) -> Applied:
-    """`dataset.rejection_resample`."""
+    """Make a transformation that calls `dataset.rejection_resample`."""
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
@@ -340,7 +340,7 @@ class SqlDataset(Dataset):
 
 @export("data.experimental.scan")
 def scan(initial_state: TensorLike, scan_func: Callable[..., Any]) -> Applied:
-    """`dataset.scan`."""
+    """Make a transformation that calls `dataset.scan`."""
     return lambda dataset: dataset.scan(initial_state, scan_func)
 
 
@@ -359,23 +359,23 @@ def snapshot(
     reader_func: Callable[..., Any] | None = None,
     shard_func: Callable[..., Any] | None = None,
 ) -> Applied:
-    """`dataset.snapshot`."""
+    """Make a transformation that calls `dataset.snapshot`."""
     return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
 
 
 @export("data.experimental.take_while")
 def take_while(predicate: Callable[..., Any]) -> Applied:
-    """`dataset.take_while`."""
+    """Make a transformation that calls `dataset.take_while`."""
     return lambda dataset: dataset.take_while(predicate)
 
 
 @export("data.experimental.unbatch")
 def unbatch() -> Applied:
-    """`dataset.unbatch`."""
+    """Make a transformation that calls `dataset.unbatch`."""
     return lambda dataset: dataset.unbatch()
 
 
 @export("data.experimental.unique")
 def unique() -> Applied:
-    """`dataset.unique`."""
+    """Make a transformation that calls `dataset.unique`."""
     return lambda dataset: dataset.unique()

@@ -26,7 +26,7 @@ export("compat.v1.data.FixedLengthRecordDataset")(classes.FixedLengthRecordDatas
 
 @export("io.TFRecordOptions", "compat.v1.io.TFRecordOptions", "compat.v1.python_io.TFRecordOptions")
 class TFRecordOptions:
-    """How a file of records is written: compression ("", "GZIP", "ZLIB") and its level."""
+    """Describes the compression of a file of records ("", "GZIP", "ZLIB") and its level."""
 
     compression_type_map = {1: "ZLIB", 2: "GZIP", 0: ""}
 
@@ -47,7 +47,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """'', 'GZIP' or 'ZLIB' for a name, a number (0, 1 = ZLIB, 2 = GZIP) or options."""
+        """Convert a name, a number (0, 1 = ZLIB, 2 = GZIP) or options to '', 'GZIP' or 'ZLIB'."""
         if not options:
             return ""
         if isinstance(options, TFRecordOptions):
@@ -85,7 +85,7 @@ class TFRecordWriter:
         return self._file
 
     def write(self, record: str | bytes) -> None:
-        """One more record; TypeError for what is no bytes."""
+        """Write one more record; TypeError for anything but bytes."""
         if isinstance(record, str):
             record = record.encode()
         if hasattr(record, "numpy"):

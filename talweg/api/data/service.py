@@ -25,7 +25,7 @@ TARGETS = ("AUTO", "ANY", "LOCAL")
 
 @export("data.experimental.service.ShardingPolicy")
 class ShardingPolicy(enum.IntEnum):
-    """Which elements a worker gives: all (OFF), or those that no other one gives.
+    """Names the ways of sharding: each worker gives all elements (OFF), or a share of its own.
 
     >>> import talweg as tf
     >>> tf.data.experimental.service.ShardingPolicy.DYNAMIC.value
@@ -175,7 +175,7 @@ class DispatchServer(LocalServer):
 
     @property
     def target(self) -> str:
-        """Its address, with the protocol in front; RuntimeError before it is started."""
+        """Returns the server's address with its protocol; RuntimeError before it is started."""
         return f"{self._config.protocol}://{self._address}"
 
     @property
@@ -215,7 +215,7 @@ class WorkerServer(LocalServer):
             self.start()
 
     def start(self) -> None:
-        """Work for the dispatcher."""
+        """Start to work for the dispatcher."""
         if self._dispatcher is None:
             self._dispatcher = find_dispatcher(self._config.dispatcher_address)
             self._dispatcher.workers.append(id(self))
@@ -254,7 +254,9 @@ def _check(
     job_name: Any,
     target_workers: Any,
 ) -> int:
-    """The sharding that a mode means; ValueError and TypeError for what does not go together."""
+    """Convert a mode to its sharding; ValueError and TypeError for modes that do not go
+    together.
+    """
     sharding = MODES.get(processing_mode) if isinstance(processing_mode, str) else processing_mode
     if sharding is None or not isinstance(processing_mode, (str, ShardingPolicy)):
         text = f"processing_mode {processing_mode!r}"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def values_of(x: Tensor) -> np.ndarray:
-    """All values of a tensor; inside `vectorized_map` those of the whole batch."""
+    """Return all values of a tensor; inside `vectorized_map` those of the whole batch."""
     if type(x) is Symbol:
         return np.asarray(x._array)  # NeedsStaticError unless it is a constant
     while not isinstance(x, EagerTensor):
@@ -39,7 +39,7 @@ def values_of(x: Tensor) -> np.ndarray:
 
 
 def prefix(message: str | None, text: str) -> str:
-    """The text of an error with the user's message in front."""
+    """Return the text of an error with the user's message in front."""
     return f"{message}\n{text}" if message else text
 
 
@@ -49,7 +49,7 @@ def _some(array: np.ndarray, count: int) -> str:
 
 
 def assert_true(condition: bool, text: str, expected: str = "") -> None:
-    """InvalidArgumentError with this text unless `condition`."""
+    """Raise InvalidArgumentError with this text unless `condition`."""
     if not condition:
         raise invalid("TW207", text, expected)
 
@@ -66,7 +66,7 @@ def _compare(
     message: str | None,
     summarize: int | None,
 ) -> None:
-    """InvalidArgumentError with the first failing elements unless `holds` everywhere."""
+    """Raise InvalidArgumentError with the first failing elements unless `holds` everywhere."""
     x = tensor(x)
     y = tensor(y) if is_tensor_like(y) else tensor(y, hint=x.dtype)
     if x.dtype is not y.dtype:
@@ -393,7 +393,7 @@ def _assert_now(condition: object, data: Any, summarize: int | None) -> None:
 
 
 class _DebugSwitches:
-    """What the functions below were told last."""
+    """Holds the settings of the functions below."""
 
     log_device_placement = False
 
@@ -410,7 +410,7 @@ def set_log_device_placement(enabled: bool) -> None:
 
 @export("debugging.get_log_device_placement")
 def get_log_device_placement() -> bool:
-    """What `set_log_device_placement` was told last; False at first.
+    """Return the setting of `set_log_device_placement`; False at first.
 
     >>> import talweg as tf
     >>> tf.debugging.get_log_device_placement()
@@ -442,7 +442,7 @@ def disable_traceback_filtering() -> None:
 
 @export("debugging.is_traceback_filtering_enabled")
 def is_traceback_filtering_enabled() -> bool:
-    """What the two functions above were told last; True at first.
+    """Return the setting of the two functions above; True at first.
 
     >>> import talweg as tf
     >>> tf.debugging.is_traceback_filtering_enabled()

@@ -73,7 +73,7 @@ def explain_numerics(
     session: object = None,
     feed_dict: Mapping[Any, Any] | None = None,
 ) -> NumericsExplanation:
-    """Where a NaN, an infinity or a zero was made: the operation, the element, the line, the cure.
+    """Explain the origin of a NaN, an infinity or a zero: operation, element, line, cure.
 
     target: a tensor or nest of these that `tape` recorded (the tape must be persistent, or not used
     yet); or a tensor of a graph, with `session` (the default one if None) and `feed_dict`; or a
@@ -109,7 +109,7 @@ def explain_numerics(
 def _in_session(
     target: object, sources: object, session: object, feed_dict: object
 ) -> NumericsExplanation:
-    """Tensors of a graph: run, with the operations between them, in a session."""
+    """Explain tensors of a graph: run them, with the operations between them, in a session."""
     session = session or hooks.get_default_session()
     if session is None:
         raise value_error(
@@ -129,8 +129,9 @@ def _in_session(
 def values_in_session(
     targets: list, sources: list, session: Any, feed_dict: object
 ) -> tuple[Ledger, list, list]:
-    """Tensors of a graph run in a session: the ledger, the arrays of the targets and of the
-    sources (None where a source was not used)."""
+    """Run tensors of a graph in a session: the ledger, the arrays of the targets and of the
+    sources (None where a source was not used).
+    """
     with keeping() as ledger:
         session.run(targets, feed_dict)
     arrays = [ledger.array_of(symbol.node) for symbol in targets]
@@ -147,7 +148,7 @@ def _name_of(leaf: object, name: str) -> str:
 
 
 def _nodes_of(targets: list, source: Any) -> list:
-    """The nodes of a graph that give the value of a source."""
+    """Return the nodes of a graph that give the value of a source."""
     if type(source) is Symbol:
         return [source.node]
     sweep = GraphSweep(targets[0].graph, targets, [source.handle], [])

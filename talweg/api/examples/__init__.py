@@ -1,1 +1,1 @@
-"""Examples: named features in TensorFlow's records, written as messages and read as tensors."""
+"""tf.train.Example: named features in records, written as messages and read as tensors."""

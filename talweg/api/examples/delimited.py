@@ -71,7 +71,7 @@ def decode_csv_v1(
 
 
 def _default(field: CsvField) -> Any:
-    """What stands in for an empty field, as a vector; an empty one for nothing."""
+    """Make a vector of the default of a CSV field; an empty one if the field has none."""
     given = [] if field.default is None else [field.default]
     found = np.empty(len(given), field.dtype.numpy_dtype)
     found[:] = given

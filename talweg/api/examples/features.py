@@ -1,4 +1,4 @@
-"""What to read from Examples: tf.io.FixedLenFeature and its kin, descriptions of named features."""
+"""Descriptions of the features of an Example: tf.io.FixedLenFeature and its kin."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _by_name(message: Any, name: str, kind: str) -> None:
 
 
 def _define_classes() -> dict[str, Any]:
-    """The classes, by name."""
+    """Define the classes, by name."""
     file = descriptor_pb2.FileDescriptorProto(
         name="talweg/example.proto", package=PACKAGE, syntax="proto3"
     )

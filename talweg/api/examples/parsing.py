@@ -112,7 +112,9 @@ def parse_example_v1(
 
 
 class Wanted:
-    """What is asked of records: plans for the operation, and how its results are put together."""
+    """Plans the parsing of records: the operation's parameters, and how its results become
+    tensors.
+    """
 
     def __init__(self, features: dict, form: str):
         self.form = form
@@ -128,7 +130,7 @@ class Wanted:
         }
 
     def read(self, serialized: Any) -> dict:
-        """The features of a record, or of several."""
+        """Return the features of a record, or of several."""
         if self.form == STEPS:
             plans = tuple([(*plan, True) if len(plan) == 4 else plan for plan in self.plans])
             found = prims.parse_feature_lists(serialized, plans=plans)
@@ -137,18 +139,18 @@ class Wanted:
         return {name: make(found) for name, make in self.makers.items()}
 
     def _maker(self, name: str, feature: Any) -> Any:
-        """What makes a tensor of the results, for one description."""
+        """Make the function that builds a feature's tensor of the operation's results."""
         if isinstance(feature, described.FixedLenFeature):
-            return self._fixed(name, feature)
+            return self._plan_fixed(name, feature)
         if isinstance(feature, described.FixedLenSequenceFeature):
             return self._sequence(name, feature)
         if isinstance(feature, described.VarLenFeature):
             place = self._values(name, feature.dtype)
             return lambda found: self._sparse(*found[place : place + 2])
         if isinstance(feature, described.SparseFeature) and self.form != STEPS:
-            return self._indexed(feature)
+            return self._plan_sparse(feature)
         if isinstance(feature, described.RaggedFeature):
-            return self._ragged(name, feature)
+            return self._plan_ragged(name, feature)
         raise value_error("TW104", f"Unsupported feature {name!r}: {feature!r}")
 
     def _add(self, plan: tuple, default: Any = None, results: int = 1) -> int:
@@ -158,7 +160,7 @@ class Wanted:
         self.count += results
         return self.count - results
 
-    def _fixed(self, name: str, feature: Any) -> Any:
+    def _plan_fixed(self, name: str, feature: Any) -> Any:
         dtype, dims = dtype_of(name, feature.dtype), dims_of(name, feature.shape)
         if self.form == STEPS:
             raise value_error(
@@ -188,7 +190,7 @@ class Wanted:
         return lambda found: found[place]
 
     def _values(self, name: str, dtype: DTypeLike) -> int:
-        """Where all values of a feature are in the results, followed by their numbers."""
+        """Plan all values of a feature; its place in the results, before their row lengths."""
         key = (name, dtype_of(name, dtype))
         if key not in self.places:
             self.places[key] = self._add((VALUES, *key, ()), results=2)
@@ -202,7 +204,7 @@ class Wanted:
         rows = shape_of(counts, int64)[0]
         return SparseTensor(stack([owners, places], axis=1), values, stack([rows, longest]))
 
-    def _indexed(self, feature: Any) -> Any:
+    def _plan_sparse(self, feature: Any) -> Any:
         keys = (
             feature.index_key
             if isinstance(feature.index_key, (list, tuple))
@@ -225,7 +227,7 @@ class Wanted:
 
         return make
 
-    def _ragged(self, name: str, feature: Any) -> Any:
+    def _plan_ragged(self, name: str, feature: Any) -> Any:
         first = self._values(feature.value_key or name, feature.dtype)
         splits = as_dtype(feature.row_splits_dtype)
         for part in feature.partitions:
@@ -265,14 +267,15 @@ def _kind(feature: Any) -> int:
 
 
 def in_equal_rows(values: Tensor, length: int) -> Any:
-    """Values in rows of one length: one more axis, or one more partition over others."""
+    """Divide values into rows of one length: one more axis, or one more partition over others."""
     if isinstance(values, RaggedTensor):
         return RaggedTensor.from_uniform_row_length(values, length)
     return reshape(values, [-1, length, *values.shape[1:]])
 
 
 def row_lengths(part: Any, given: Any, counts: Any, inside: Any) -> tuple[Any, Any]:
-    """The lengths of all rows that a partition makes of records, and how many each record has.
+    """Compute the lengths of all rows that a partition makes of records, and their number in each
+    record.
 
     given: what the feature of the partition has, record after record, `counts` of each; inside:
     how many values each record has that are to be divided.
@@ -296,7 +299,7 @@ def row_lengths(part: Any, given: Any, counts: Any, inside: Any) -> tuple[Any, A
 
 
 def rows_of(lengths: Any) -> tuple[Any, Any]:
-    """The row of each value of rows of these lengths, and its place there."""
+    """Return the row of each value of rows of these lengths, and its place there."""
     owners = repeat(range_(shape_of(lengths, int64)[0]), lengths)
     places = range_(shape_of(owners, int64)[0]) - gather(cumsum(lengths, exclusive=True), owners)
     return owners, places
@@ -310,7 +313,7 @@ def dtype_of(name: str, dtype: DTypeLike) -> Any:
 
 
 def dims_of(name: str, shape: ShapeLike) -> tuple:
-    """The shape of a feature, which has to be known."""
+    """Return the shape of a feature, which has to be known."""
     found = TensorShape(shape.numpy().tolist() if isinstance(shape, Tensor) else shape)
     if not found.is_fully_defined():
         raise value_error("TW205", f"feature {name!r}: shape {found} is not fully known")

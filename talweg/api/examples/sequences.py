@@ -91,7 +91,7 @@ _KINDS = (
 
 
 def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
-    """The lists of features of records, and the lengths of those that are filled up."""
+    """Read the lists of features of records, and the lengths of those that are filled up."""
     names = _order(features)
     plans = tuple([_plan(name, features[name]) for name in names])
     if not plans:
@@ -112,7 +112,7 @@ def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
 
 
 def _order(features: dict) -> list[str]:
-    """The names of features, kind by kind, as TensorFlow has them in its results."""
+    """Return the names of features, kind by kind, as TensorFlow has them in its results."""
 
     def place(name: str) -> tuple:
         kind = type(features[name])
@@ -145,7 +145,7 @@ def _make_ragged(values: object, lengths: object) -> Any:
 
 
 def _sparse(values: object, counts: object, steps: int) -> SparseTensor:
-    """All values with their record, step and place."""
+    """Make a sparse tensor of all values with their record, step and place."""
     step_of, place = rows_of(counts)
     record_of_step, step_in_record = rows_of(steps)
     records, numbers = gather(record_of_step, step_of), gather(step_in_record, step_of)

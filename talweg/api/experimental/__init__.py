@@ -1,1 +1,1 @@
-"""tf.experimental: what has no better place."""
+"""tf.experimental: functions of several fields that TensorFlow keeps there."""

@@ -49,7 +49,7 @@ def nondifferentiable_batch_function(
 
 
 def _run(function: Callable[..., Any], most: int, args: list) -> Any:
-    """The results for one batch."""
+    """Return the results for one batch."""
     tensors = [look_up("convert_to_tensor")(x) for x in args]
     counts = [x.shape[0] for x in tensors if x.shape.rank]
     counts = [count for count in counts if count is not None]
@@ -61,7 +61,7 @@ def _run(function: Callable[..., Any], most: int, args: list) -> Any:
 
 
 def _without_gradient(run: Callable[[list], Any], args: tuple) -> Any:
-    """`run(args)`; LookupError where a gradient is asked."""
+    """Call `run(args)`; LookupError where a gradient is asked."""
 
     def refuse(*cotangents: Tensor, **more: object) -> Any:
         raise LookupError(

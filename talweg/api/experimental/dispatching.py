@@ -261,7 +261,7 @@ def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
 
 
 def _there(names: Sequence[str]) -> list[str]:
-    """The public names of elementwise functions that are plain functions."""
+    """Return the public names of elementwise functions that are plain functions."""
     spelled = [found for name in names if (found := _full(name)) is not None]
     return [name for name in spelled if hasattr(look_up(name), "in_eager_mode")]
 
@@ -364,7 +364,7 @@ def _annotations(function: Callable[..., Any]) -> dict:
 
 
 def _by_name(signature: dict, names: list[str], api: Any) -> dict:
-    """A signature with names of arguments, which may be given by their numbers."""
+    """Return a signature with names of arguments, which may be given by their numbers."""
     found = {}
     for key, kind in signature.items():
         name = names[key] if isinstance(key, int) and key < len(names) else key
@@ -377,7 +377,7 @@ def _by_name(signature: dict, names: list[str], api: Any) -> dict:
 
 
 def _default_arguments(arguments: dict) -> dict:
-    """The arguments without a name that nobody gave."""
+    """Return the arguments without a name that nobody gave."""
     return {name: value for name, value in arguments.items() if name != "name" or value is not None}
 
 

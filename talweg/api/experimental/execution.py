@@ -1,4 +1,4 @@
-"""tf.experimental: how operations run.  talweg runs each at once, in the order of the program."""
+"""tf.experimental, execution: operations run at once, in the order of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.experimental.ExtensionType and what belongs to it."""
+"""tf.experimental.ExtensionType: its methods, its spec, batches of it."""
 
 from __future__ import annotations
 

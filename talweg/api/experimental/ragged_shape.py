@@ -61,7 +61,7 @@ class DynamicRaggedShape(ExtensionType):
 
     @classmethod
     def from_tensor(cls, t: Tensor, dtype: DTypeLike | None = None) -> DynamicRaggedShape:
-        """The shape of a ragged or dense tensor."""
+        """Return the shape of a ragged or dense tensor."""
         parts = []
         x = t if isinstance(t, RaggedTensor) else tensor(t)
         while isinstance(x, RaggedTensor):
@@ -74,7 +74,7 @@ class DynamicRaggedShape(ExtensionType):
     def from_row_partitions(
         cls, row_partitions: Sequence[RowPartition], dtype: DTypeLike | None = None
     ) -> DynamicRaggedShape:
-        """The shape of these partitions over scalars; ValueError without one."""
+        """Return the shape of these partitions over scalars; ValueError without one."""
         if not row_partitions:
             raise value_error("TW104", "row_partitions cannot be empty")
         inner = look_up("reshape")(row_partitions[-1].nvals(), [1])
@@ -84,7 +84,7 @@ class DynamicRaggedShape(ExtensionType):
     def from_lengths(
         cls, lengths: Sequence[Any], num_row_partitions: int | None = None, dtype: DTypeLike = int64
     ) -> DynamicRaggedShape:
-        """The shape of axes whose sizes are numbers, or tuples with the length of each row.
+        """Make the shape of axes whose sizes are numbers, or tuples with the length of each row.
 
         num_row_partitions: how many partitions it has, by default up to the last ragged axis.
         ValueError for lengths that do not fit.
@@ -130,7 +130,7 @@ class DynamicRaggedShape(ExtensionType):
 
     @property
     def num_row_partitions(self) -> int:
-        """How many axes are ragged, or lie before one that is."""
+        """The number of axes that are ragged, or lie before one that is."""
         return len(self._partitions)
 
     @property
@@ -156,7 +156,8 @@ class DynamicRaggedShape(ExtensionType):
         return True
 
     def static_lengths(self, ragged_lengths: bool = True) -> list:
-        """The sizes of the axes: a number, or a tuple with those of each row; None if not known.
+        """Return the sizes of the axes: a number, or a tuple with those of each row; None if not
+        known.
 
         ragged_lengths=False: None for ragged axes.
         """
@@ -176,11 +177,11 @@ class DynamicRaggedShape(ExtensionType):
         return sizes_so_far + sizes[1:] if sizes_so_far else sizes
 
     def with_dtype(self, dtype: DTypeLike) -> DynamicRaggedShape:
-        """The same shape in another dtype."""
+        """Return the same shape in another dtype."""
         return DynamicRaggedShape(self._partitions, self._inner, dtype)
 
     def over(self, flat_values: Any) -> Any:
-        """A tensor of this shape with these values, which are as many."""
+        """Return a tensor of this shape with these values, which are as many."""
         found = look_up("reshape")(flat_values, self._inner)
         for part in reversed(self._partitions):
             found = part.over(found)

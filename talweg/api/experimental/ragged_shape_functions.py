@@ -45,7 +45,7 @@ class AxisLengths:
         return look_up("reduce_sum")(self.lengths[-1]) if self.lengths else 1
 
     def with_rank(self, rank: int) -> AxisLengths:
-        """The same with axes of size 1 in front."""
+        """Return the same with axes of size 1 in front."""
         missing = [look_up("ones")([1], int64)] * (rank - self.rank)
         self.lengths = missing + self.lengths
         self.uniform = [True] * len(missing) + self.uniform
@@ -71,7 +71,7 @@ def _repeat(own: Any, lengths: Any, wanted: Any) -> Any:
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
-    """A tensor, ragged or dense, repeated along axes of size 1 to a ragged shape."""
+    """Return a tensor, ragged or dense, repeated along axes of size 1 to a ragged shape."""
     target = AxisLengths(shape)
     source = AxisLengths(type(shape).from_tensor(input))
     if source.rank > target.rank:
@@ -86,7 +86,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
-    """The ragged shape that two shapes broadcast to."""
+    """Compute the ragged shape that two shapes broadcast to."""
     kind = type(shape_x if hasattr(shape_x, "row_partitions") else shape_y)
     shapes = [x if isinstance(x, kind) else kind([], x) for x in (shape_x, shape_y)]
     x, y = [AxisLengths(shape) for shape in shapes]
@@ -106,12 +106,12 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
 
 
 def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
-    """The flat values of a tensor in another shape."""
+    """Return the flat values of a tensor in another shape."""
     return shape.over(getattr(tensor, "flat_values", tensor))
 
 
 def _fill(function: str) -> Callable[..., Any]:
-    """`tf.zeros` or `tf.ones` of a ragged shape."""
+    """Call `tf.zeros` or `tf.ones` with a ragged shape."""
 
     def fill(shape: ShapeLike, *args: object, **kwargs: object) -> Any:
         return shape.over(look_up(function)(shape.inner_shape, *args, **kwargs))
@@ -120,7 +120,7 @@ def _fill(function: str) -> Callable[..., Any]:
 
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Any:
-    """One value in a ragged shape."""
+    """Fill a ragged shape with one value."""
     return dims.over(look_up("fill")(dims.inner_shape, value))
 
 

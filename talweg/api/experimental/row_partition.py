@@ -1,4 +1,4 @@
-"""tf.experimental.RowPartition: how the values of a ragged tensor are shared out among its rows."""
+"""tf.experimental.RowPartition: divides the values of a ragged tensor into rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RowPartition(ExtensionType):
 
     @classmethod
     def of_ragged(cls, x: RaggedTensor) -> RowPartition:
-        """The outermost partition of a ragged tensor."""
+        """Return the outermost partition of a ragged tensor."""
         uniform = x._uniform
         return cls._of(x.row_splits, None if uniform is None else int(uniform))
 
@@ -80,7 +80,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """The rows that end at `row_splits`, of which the first is 0."""
+        """Return the rows that end at `row_splits`, of which the first is 0."""
         splits = _integers(row_splits, dtype, dtype_hint, "row_splits")
         if splits.shape.rank == 1 and splits.shape[0] == 0:
             raise value_error("TW207", "row_splits tensor may not be empty.")
@@ -97,7 +97,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Rows of these lengths."""
+        """Make rows of these lengths."""
         lengths = _integers(row_lengths, dtype, dtype_hint, "row_lengths")
         known = _value_of(lengths) if validate else None
         if known is not None:
@@ -113,7 +113,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Rows that begin at `row_starts`, of `nvals` values."""
+        """Make rows that begin at `row_starts`, of `nvals` values."""
         starts = _integers(row_starts, dtype, dtype_hint, "row_starts")
         end = look_up("reshape")(look_up("cast")(nvals, starts.dtype), [1])
         return cls.from_row_splits(look_up("concat")([starts, end], 0), validate)
@@ -126,7 +126,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Rows that end before `row_limits`."""
+        """Make rows that end before `row_limits`."""
         limits = _integers(row_limits, dtype, dtype_hint, "row_limits")
         zero = look_up("zeros")([1], limits.dtype)
         return cls.from_row_splits(look_up("concat")([zero, limits], 0), validate)
@@ -140,7 +140,9 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """For each value the number of its row, in order; by default rows up to the last."""
+        """Make a partition of the number of each value's row, in order; by default rows up to the
+        last.
+        """
         ids = _integers(value_rowids, dtype, dtype_hint, "value_rowids")
         known = _value_of(ids) if validate else None
         rows = None if nrows is None else _value_of(convert_to_tensor(nrows))
@@ -163,7 +165,7 @@ class RowPartition(ExtensionType):
         dtype: DTypeLike | None = None,
         dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
-        """Rows of one length: `nrows` of them, or as many as `nvals` values make."""
+        """Make rows of one length: `nrows` of them, or as many as `nvals` values make."""
         if nvals is None and nrows is None:
             raise value_error("TW104", "Either (or both) of nvals and nrows must be specified")
         given = _integers(uniform_row_length, dtype, dtype_hint, "uniform_row_length")
@@ -190,41 +192,41 @@ class RowPartition(ExtensionType):
         return self._splits.dtype
 
     def row_splits(self) -> Tensor:
-        """Where rows begin, and the end of the last."""
+        """Return the offsets at which rows begin, and the end of the last."""
         return self._splits
 
     def row_starts(self) -> Tensor:
-        """Where rows begin."""
+        """Return the offsets at which rows begin."""
         return self._splits[:-1]
 
     def row_limits(self) -> Tensor:
-        """Where rows end."""
+        """Return the offsets at which rows end."""
         return self._splits[1:]
 
     def row_lengths(self) -> Tensor:
-        """How many values each row has."""
+        """Return the number of values in each row."""
         return self._splits[1:] - self._splits[:-1]
 
     def value_rowids(self) -> Tensor:
-        """The row of each value."""
+        """Return the row of each value."""
         rows = look_up("range")(self.nrows())
         return look_up("repeat")(rows, self.row_lengths())
 
     def offsets_in_rows(self) -> Tensor:
-        """The place of each value in its row."""
+        """Return the place of each value in its row."""
         places = look_up("range")(self.nvals())
         return places - look_up("gather")(self._splits, self.value_rowids())
 
     def nrows(self) -> Tensor:
-        """The number of rows."""
+        """Return the number of rows."""
         return look_up("shape")(self._splits, self.dtype)[0] - 1
 
     def nvals(self) -> Tensor:
-        """The number of values."""
+        """Return the number of values."""
         return self._splits[-1]
 
     def uniform_row_length(self) -> Tensor | None:
-        """The length of all rows, if it is one by construction."""
+        """Return the length of all rows, if it is one by construction."""
         return None if self._uniform is None else convert_to_tensor(self._uniform, self.dtype)
 
     def is_uniform(self) -> bool:
@@ -248,12 +250,12 @@ class RowPartition(ExtensionType):
         return self._uniform
 
     def with_dtype(self, dtype: DTypeLike) -> RowPartition:
-        """The same rows, with splits of another dtype."""
+        """Return the same rows, with splits of another dtype."""
         splits = look_up("cast")(self._splits, dtype)
         return RowPartition._of(splits, self._uniform, self._count)
 
     def over(self, values: Any) -> RaggedTensor:
-        """Values in these rows."""
+        """Divide values into these rows."""
         return RaggedTensor._of(values, self._splits, self._uniform)
 
     def __repr__(self) -> str:
@@ -264,7 +266,7 @@ class RowPartition(ExtensionType):
 
 
 def _integers(value: Any, dtype: Any, hint: Any, name: str) -> Tensor:
-    """A tensor of int32 or int64; ValueError for others."""
+    """Return a tensor of int32 or int64; ValueError for others."""
     found = convert_to_tensor(value, dtype, dtype_hint=hint or int64)
     if found.dtype.name not in ("int32", "int64"):
         if 0 in found.shape.as_list():
@@ -274,7 +276,7 @@ def _integers(value: Any, dtype: Any, hint: Any, name: str) -> Tensor:
 
 
 def _value_of(x: Any) -> np.ndarray | None:
-    """The array of an eager tensor, or of a constant of a graph; None for others."""
+    """Return the array of an eager tensor, or of a constant of a graph; None for others."""
     if type(x) is not Symbol:
         return x.numpy()
     content = constant_of(x.node)

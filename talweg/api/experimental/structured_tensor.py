@@ -60,7 +60,7 @@ class StructuredTensor(BatchableExtensionType):
         row_partitions: Sequence[RowPartition] | None = None,
         validate: bool = False,
     ) -> StructuredTensor:
-        """The tensor of this shape (of known rank) with these fields.
+        """Make the tensor of this shape (of known rank) with these fields.
 
         nrows, row_partitions: the sizes, where no field tells them.  ValueError for fields whose
         shapes do not begin with `shape`, or differ from each other or from `nrows` in its axes;
@@ -101,12 +101,12 @@ class StructuredTensor(BatchableExtensionType):
 
     @classmethod
     def from_shape(cls, ragged_shape: DynamicRaggedShape) -> StructuredTensor:
-        """The tensor of a shape, without fields."""
+        """Return the tensor of a shape, without fields."""
         return cls({}, ragged_shape)
 
     @classmethod
     def from_pyval(cls, pyval: Any, typespec: Any = None) -> Any:
-        """The tensor of a dictionary, or of (nested) lists of dictionaries of one kind.
+        """Return the tensor of a dictionary, or of (nested) lists of dictionaries of one kind.
 
         Lists of numbers and texts in it become tensors, those of lists ragged tensors.  Anything
         else than a dictionary gives a tensor.  typespec: what it is to be, for values that do not
@@ -130,7 +130,7 @@ class StructuredTensor(BatchableExtensionType):
         return len(self.shape)
 
     def nrows(self) -> Tensor | None:
-        """The size of the first axis, int64; None for rank 0."""
+        """Return the size of the first axis, int64; None for rank 0."""
         if self.rank == 0:
             return None
         ragged = isinstance(self._rows, RaggedTensor)
@@ -153,7 +153,7 @@ class StructuredTensor(BatchableExtensionType):
         return tuple(found)
 
     def field_names(self) -> tuple[str, ...]:
-        """The names of the fields."""
+        """Return the names of the fields."""
         return tuple(self._fields)
 
     def field_value(self, field_name: Path) -> Field:
@@ -168,7 +168,7 @@ class StructuredTensor(BatchableExtensionType):
         return self._fields[str(field_name)]
 
     def to_pyval(self) -> Any:
-        """A dictionary, or lists of them, of Python and NumPy values; eager tensors only."""
+        """Return a dictionary, or lists of them, of Python and NumPy values; eager tensors only."""
         values = {name: _to_python(value) for name, value in self._fields.items()}
         return _zip_fields(values, _to_python(self._rows), self.rank)
 
@@ -177,7 +177,8 @@ class StructuredTensor(BatchableExtensionType):
     def with_updates(
         self, updates: Mapping[Any, Field | Callable | None], validate: bool = False
     ) -> StructuredTensor:
-        """With other or new fields; a function gets the old value, None takes a field away.
+        """Return a copy with other or new fields; a function gets the old value, None takes a
+        field away.
 
         Names may be paths.  ValueError for a value whose shape does not fit, KeyError for a name
         to be changed that is not there.
@@ -200,7 +201,7 @@ class StructuredTensor(BatchableExtensionType):
         return StructuredTensor(made, self._rows)
 
     def promote(self, source_path: Sequence[str], new_name: str) -> StructuredTensor:
-        """With a field of a record in it as a field beside that record.
+        """Return a copy with a field of a record in it as a field beside that record.
 
         The axes that the record has beyond this tensor's are merged with the field's next.
         ValueError for a path of one name or a name that is taken.
@@ -236,14 +237,14 @@ class StructuredTensor(BatchableExtensionType):
         return StructuredTensor(fields, _merge(self._rows, first, last))
 
     def partition_outer_dimension(self, row_partition: RowPartition) -> StructuredTensor:
-        """With the first axis cut into rows.  ValueError for rank 0."""
+        """Cut the first axis into rows.  ValueError for rank 0."""
         if self.rank == 0:
             raise value_error("TW203", "Shape () must have rank at least 1")
         fields = {name: _partition(value, row_partition) for name, value in self._fields.items()}
         return StructuredTensor(fields, _partition(self._rows, row_partition))
 
     def with_shape_dtype(self, dtype: DType) -> StructuredTensor:
-        """With row partitions of int32 or int64."""
+        """Convert the row partitions to int32 or int64."""
         kind = as_dtype(dtype)
 
         def cast(x: Field) -> Field:
@@ -295,7 +296,7 @@ def _rank(value: Field) -> int | None:
 
 
 def _check(name: str, value: Field, shape: TensorShape, rows: Field) -> None:
-    """ValueError unless the shape of a field begins with the shape of the tensor."""
+    """Raise ValueError unless the shape of a field begins with the shape of the tensor."""
     rank = len(rows.shape)
     own = value.shape
     if own.rank is not None:
@@ -311,7 +312,7 @@ def _check(name: str, value: Field, shape: TensorShape, rows: Field) -> None:
 
 
 def _lengths(x: Field, rank: int) -> list[Tensor]:
-    """The number of rows, and how long the rows of each further axis are."""
+    """Compute the number of rows, and the lengths of the rows of each further axis."""
     if isinstance(x, StructuredTensor):
         x = x._rows
     lengths = []
@@ -345,7 +346,7 @@ def _compare(name: str, lengths: list[Tensor], others: list[Tensor]) -> None:
 
 
 def _rows_of(fields: Mapping[str, Field], rank: int, shape: TensorShape) -> Field | None:
-    """Zeros in the first axes of the fields; None without fields."""
+    """Make zeros in the first axes of the fields; None without fields."""
     for name, value in fields.items():
         own = _rank(value)
         if own is not None and own < rank:
@@ -356,7 +357,7 @@ def _rows_of(fields: Mapping[str, Field], rank: int, shape: TensorShape) -> Fiel
 
 
 def _zeros(x: Field, rank: int) -> Field:
-    """Zeros in the first `rank` axes of x."""
+    """Make zeros in the first `rank` axes of x."""
     if rank == 0:
         return look_up("zeros")([], uint8)
     if isinstance(x, RaggedTensor):
@@ -368,7 +369,7 @@ def _zeros(x: Field, rank: int) -> Field:
 
 
 def _rows_from(shape: TensorShape, nrows: Any, partitions: Sequence[RowPartition]) -> Field:
-    """Zeros in a shape that is given without fields.  ValueError where it is not known."""
+    """Make zeros in a shape that is given without fields.  ValueError where it is not known."""
     if partitions:
         return look_up("zeros")(DynamicRaggedShape.from_row_partitions(partitions), uint8)
     sizes = shape.as_list()
@@ -405,7 +406,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _depth(value: Any) -> int:
-    """How many lists are round the first dictionary; ValueError for one beside other values."""
+    """Count the lists round the first dictionary; ValueError for one beside other values."""
     if isinstance(value, dict):
         return 0
     found = {_depth(each) for each in value if not isinstance(each, (list, tuple)) or each}
@@ -472,7 +473,7 @@ def _to_python(value: Field) -> Any:
 
 
 def _zip_fields(values: Mapping[str, Any], rows: Any, rank: int) -> Any:
-    """One structure of dictionaries of a dictionary of structures."""
+    """Zip a dictionary of structures to one structure of dictionaries."""
     if rank == 0:
         return dict(values)
     return [

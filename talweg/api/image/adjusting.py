@@ -33,7 +33,7 @@ OWN = (float16, float32)  # dtypes in which images are adjusted as they are
 
 
 def _as_float(image: object) -> tuple[Any, DType]:
-    """The image as floats, and the dtype it had."""
+    """Return the image as floats, and the dtype it had."""
     x = tensor(image)
     return convert_image_dtype(x, x.dtype if x.dtype in OWN else float32), x.dtype
 

@@ -1,4 +1,4 @@
-"""Boxes in images: cut out and resized, drawn; glimpses around points.
+"""Boxes in images: cropped and resized, drawn; glimpses around points.
 
 A box is [top, left, bottom, right] over the height and the width less one.
 """
@@ -101,7 +101,7 @@ def crop_and_resize(
 
 
 def _places(start: Any, end: Any, count: object, size: TensorLike) -> Any:
-    """Where the rows (or columns) of crops lie, [boxes, count]."""
+    """Compute the coordinates of the rows (or columns) of crops, [boxes, count]."""
     last = cast(size, float32) - 1.0
     if count == 1:
         return (0.5 * (start + end) * last)[:, None]
@@ -197,13 +197,13 @@ def _colour_table(colors: object, x: Tensor) -> Any:
 
 
 def _edges(box: Any, height: Any, width: Any) -> list:
-    """Rows and columns of the edges of a box of each image, as whole numbers."""
+    """Round the edges of a box of each image to rows and columns."""
     lasts = (height - 1, width - 1, height - 1, width - 1)
     return [cast(box[:, i] * cast(last, float32), int32) for i, last in enumerate(lasts)]
 
 
 def _outline(rows: object, columns: object, edges: tuple) -> Any:
-    """Which pixels lie on the edges."""
+    """Test which pixels lie on the edges of a box."""
     top, left, bottom, right = edges
     between = both(greater_equal(rows, top), less_equal(rows, bottom))
     across = both(greater_equal(columns, left), less_equal(columns, right))

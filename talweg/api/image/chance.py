@@ -1,4 +1,4 @@
-"""Images adjusted and cropped by chance: from hidden streams, or by a seed.
+"""Random adjustments and crops of images: from hidden streams, or by a seed.
 
 The numbers drawn are TensorFlow's, for the same seeds and order of calls.
 """

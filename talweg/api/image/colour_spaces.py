@@ -34,7 +34,7 @@ FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 
 
 
 def _mix(images: object, matrix: list) -> Any:
-    """Each colour [..., 3] times a matrix."""
+    """Multiply each colour [..., 3] by a matrix."""
     x = tensor(images)
     return tensordot(x, convert_to_tensor(matrix, x.dtype), [[x.ndim - 1], [0]])
 

@@ -1,4 +1,4 @@
-"""Colours: red, green and blue to hue, saturation and value, and back; edges.
+"""Colour spaces: RGB to HSV and back; edges.
 
 Smith, "Color gamut transform pairs" (1978).  Channels are the last axis; all values lie in [0, 1].
 """

@@ -1,4 +1,4 @@
-"""Parts of images, and images with a border; grey images."""
+"""Cropping and padding of images; conversion to grey."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def crop_to_bounding_box(
 
 
 def _numbers(*values: object) -> list:
-    """Offsets and sizes as Python numbers; what a graph does not know leaves all to the run."""
+    """Convert offsets and sizes to Python numbers; unknown ones of a graph leave all to the
+    run.
+    """
     return [int(value) if isinstance(value, Tensor) else value for value in values]
 
 
@@ -84,7 +86,7 @@ def pad_to_bounding_box(
 
 
 def _static_or_tensor(number: Any) -> Any:
-    """An offset or size as an int where it is known, else as an int32 tensor."""
+    """Return an offset or size as an int where it is known, else as an int32 tensor."""
     if not isinstance(number, Tensor):
         return number
     found = get_static_value(number)
@@ -121,7 +123,7 @@ def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
     """
     known = get_static_value(central_fraction)
     if known is None:
-        fraction = _checked_fraction(cast(central_fraction, float64))
+        fraction = _check_fraction(cast(central_fraction, float64))
     else:
         fraction = float(known)
         if not 0 < fraction <= 1:
@@ -134,7 +136,7 @@ def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
     return x[..., top : height - top, left : width - left, :]
 
 
-def _checked_fraction(fraction: Tensor) -> Tensor:
+def _check_fraction(fraction: Tensor) -> Tensor:
     """The fraction, which only the run knows, after an assertion that it is within (0, 1]."""
     inside = logical_and(greater(fraction, 0), less_equal(fraction, 1))
     check = assert_(inside, ["central_fraction is not within (0, 1]:", fraction])
@@ -143,7 +145,7 @@ def _checked_fraction(fraction: Tensor) -> Tensor:
 
 
 def _margin(size: Any, fraction: Any) -> Any:
-    """How much goes at each side; a tensor where the size or the fraction is one."""
+    """Compute the size of the margin on each side; a tensor where the size or fraction is one."""
     if type(size) is int and type(fraction) is float:
         return int((size - size * fraction) / 2)
     size = cast(size, float64)
@@ -179,6 +181,6 @@ def resize_with_crop_or_pad(
 
 
 def _least(first: Any, second: int) -> Any:
-    """The smaller one; a tensor where one is."""
+    """Return the smaller one; a tensor where one is."""
     known = type(first) is int and type(second) is int
     return min(first, second) if known else minimum(first, second)

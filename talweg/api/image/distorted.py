@@ -1,4 +1,4 @@
-"""Parts of images by chance, which cover given boxes: for the augmentation of training data."""
+"""Random crops that cover given boxes, for the augmentation of training data."""
 
 from __future__ import annotations
 

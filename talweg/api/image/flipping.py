@@ -1,4 +1,4 @@
-"""Images mirrored and turned, always or by chance."""
+"""Flips and rotations of images, always or at random."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def flip_up_down(image: TensorLike) -> Tensor:
 
 
 def _perhaps(image: object, function: str, axis: int, draw: Callable[[Any], Any]) -> Any:
-    """`image` reversed along an axis where what `draw` gives for a shape says so."""
+    """Reverse an axis of each image with probability 1/2, by the numbers that `draw` gives."""
     x = image_tensor(image, function)
     if x.ndim == 3:
         return where(less(draw([]), 0.5), reverse(x, [axis]), x)

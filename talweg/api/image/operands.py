@@ -1,4 +1,4 @@
-"""What functions of images are given: images of rank 3 or 4, numbers between bounds."""
+"""Converts and checks the operands of image functions: images of rank 3 or 4, bounded numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
-    """`image` as a tensor of rank 3 up to `most`; ValueError for another rank, or no pixels."""
+    """Convert `image` to a tensor of rank 3 up to `most`; ValueError for another rank, or no
+    pixels.
+    """
     x = tensor(image)
     if x.ndim < 3:
         raise value_error(
@@ -31,12 +33,12 @@ def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
 
 
 def sizes(x: Tensor) -> list:
-    """The dimensions of a tensor, ints where they are known and scalar tensors where not."""
+    """Return the dimensions of a tensor, ints where they are known and scalar tensors where not."""
     return [size if type(size) is int else shape(x)[axis] for axis, size in enumerate(x.dims)]
 
 
 def check_range(lower: Any, upper: Any) -> None:
-    """ValueError unless 0 <= lower < upper."""
+    """Raise ValueError unless 0 <= lower < upper."""
     if upper <= lower:
         raise value_error("TW207", f"upper must be > lower, got {upper} and {lower}")
     if lower < 0:
@@ -44,7 +46,7 @@ def check_range(lower: Any, upper: Any) -> None:
 
 
 def check_delta(max_delta: Any, most: float | None = None) -> None:
-    """ValueError unless 0 <= max_delta, and at most `most`."""
+    """Raise ValueError unless 0 <= max_delta, and at most `most`."""
     if most is not None and max_delta > most:
         raise value_error("TW207", f"max_delta must be <= {most}, got {max_delta}")
     if max_delta < 0:

@@ -83,7 +83,7 @@ def projective_transform(
 
 
 def _picker(x: Tensor, fill: object, height: Any, width: Any) -> Callable[[Any, Any], Any]:
-    """The colours at whole rows and columns; `fill` outside the image."""
+    """Make the function that picks colours at whole rows and columns; `fill` outside the image."""
     batch = sequence(size_tensor(x.dims[0], int32))[:, None, None]
 
     def pick(down: Any, across: Any) -> Any:
@@ -101,7 +101,7 @@ def _picker(x: Tensor, fill: object, height: Any, width: Any) -> Callable[[Any, 
 
 
 def _round(x: Any) -> Any:
-    """The nearest whole number, halves away from zero."""
+    """Return the nearest whole number, halves away from zero."""
     return where(less(x, 0.0), -floor(0.5 - x), floor(x + 0.5))
 
 
@@ -125,7 +125,7 @@ def _truncate(x: Tensor) -> Any:
 
 
 def _reflect(x: Tensor, size: int) -> Any:
-    """d c b a | a b c d | d c b a."""
+    """Reflect at the edges: d c b a | a b c d | d c b a."""
     period = 2.0 * size
     lower = where(less(x, period), period * _truncate(-x / period) + x, x)
     lower = where(less(lower, -size), lower + period, -lower - 1.0)
@@ -136,7 +136,7 @@ def _reflect(x: Tensor, size: int) -> Any:
 
 
 def _wrap(x: Tensor, size: int) -> Any:
-    """a b c d | a b c d | a b c d."""
+    """Wrap round the edges: a b c d | a b c d | a b c d."""
     last = where(less(size, 1.5), ones_like(size), size - 1.0)
     lower = x + size * (_truncate(-x / last) + 1.0)
     upper = x - size * _truncate(x / last)

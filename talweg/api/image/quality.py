@@ -1,4 +1,4 @@
-"""How much images differ: signal to noise, structural similarity; how much they vary.
+"""Measures of images: signal-to-noise ratio, structural similarity, total variation.
 
 Wang, Bovik, Sheikh, Simoncelli, "Image quality assessment: from error visibility to structural
 similarity" (2004); Wang, Simoncelli, Bovik, "Multi-scale structural similarity for image quality
@@ -64,7 +64,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
 
 
 def _as_floats(a: object, b: object, max_val: object) -> tuple[Any, Any, Any]:
-    """Two images and their range as float32."""
+    """Convert two images and their range to float32."""
     first, second = image_tensor(a, "a", most=None), tensor(b)
     largest = convert_image_dtype(cast(max_val, first.dtype), float32)
     return convert_image_dtype(first, float32), convert_image_dtype(second, float32), largest
@@ -133,7 +133,7 @@ def ssim_multiscale(
 
 
 def _halve(x: Tensor) -> Any:
-    """Means of 2x2; an odd row or column is taken twice."""
+    """Average blocks of 2x2; an odd row or column is taken twice."""
     flat = reshape(x, [-1, *sizes(x)[-3:]])
     odd = [size % 2 for size in sizes(flat)[1:3]]
     if not all(type(more) is int and more == 0 for more in odd):
@@ -153,7 +153,7 @@ class _Window:
         self.weights = (window / window.sum()).astype(np.float32)
 
     def mean(self, x: Tensor) -> Any:
-        """Means under the window, at each place where it is inside."""
+        """Average under the window, at each place where it is inside."""
         height, width, channels = x.dims[-3:]
         if below(height, self.size) or below(width, self.size):
             raise invalid(
@@ -168,7 +168,7 @@ class _Window:
         return reshape(found, [*sizes(x)[:-3], *sizes(found)[1:]])
 
     def compare(self, x: Tensor, y: Tensor, largest: Any) -> tuple[Any, Any]:
-        """Likeness of means; of contrast and structure."""
+        """Compare means under the window, and contrast with structure."""
         batches = zip(x.dims[-4::-1], y.dims[-4::-1])
         if dims_differ(x.dims[-3:], y.dims[-3:]) or any(
             type(n) is int and type(m) is int and n != m and 1 not in (n, m) for n, m in batches

@@ -1,4 +1,4 @@
-"""An axis of images made longer or shorter: each new pixel is a weighted sum of a few old ones."""
+"""Resampling of an axis of images: each new pixel is a weighted sum of a few old ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWER = 6  # times as many old pixels as taps make sums of taps faster than a pr
 
 
 def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
-    """Images x [batch, rows, columns, channels] times `matrix` [new, old] along axis 1 or 2.
+    """Multiply images x [batch, rows, columns, channels] by `matrix` [new, old] along an axis.
 
     Where few weights of a row differ from 0, each of these taps is a gather of its own: compiled,
     they are read where the sum is made, and the cost does not grow with the old size.
@@ -36,7 +36,9 @@ def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
 
 
 def taps(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(places int32, weights), each [new, k], of the at most k weights in a row that are not 0."""
+    """Return (places int32, weights), each [new, k], of the at most k weights in a row that are
+    not 0.
+    """
     count = int((matrix != 0).sum(1).max(initial=1)) or 1
     largest = np.argsort(matrix == 0, 1, kind="stable")[:, :count]
     places = np.sort(largest, 1).astype(np.int32)

@@ -77,12 +77,12 @@ def resize(
         raise value_error("TW207", text, f"one of {allowed}")
     result = _of_any_size(x, size, method, preserve_aspect_ratio, antialias)
     if type(result) is Symbol and not result.shape.is_fully_defined():
-        result.set_shape(_known_shape(x, size, preserve_aspect_ratio))
+        result.set_shape(_infer_shape(x, size, preserve_aspect_ratio))
     return result
 
 
 def _of_any_size(x: Tensor, size: object, method: str, preserve: bool, antialias: bool) -> Any:
-    """`resize`, kept whole in graphs that do not know the size of the images."""
+    """Computes `resize` as an opaque call, in graphs that do not know the size of the images."""
     single = x.ndim == 3
     x = expand_dims(x, 0) if single else x
     height, width = (operator.index(n) for n in x.dims[1:3])
@@ -99,8 +99,8 @@ def _of_any_size(x: Tensor, size: object, method: str, preserve: bool, antialias
 _of_any_size = graph_aware(_of_any_size)
 
 
-def _known_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
-    """What a graph knows of the shape of a result."""
+def _infer_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
+    """Infer the static shape of resized images."""
     shape = x.shape.as_list()
     known = None if preserve else get_static_value(tensor(size))
     shape[-3:-1] = [None, None] if known is None else [int(n) for n in known]
@@ -108,7 +108,9 @@ def _known_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
 
 
 def _size(size: Any) -> tuple[int, int]:
-    """Rows and columns; ValueError where there are not two, InvalidArgumentError below one."""
+    """Convert the size to rows and columns; ValueError for other lengths, InvalidArgumentError
+    below one.
+    """
     given = size if isinstance(size, (list, tuple)) else list(tensor(size).numpy().reshape(-1))
     if len(given) != 2:
         text = f"'size' must be a 1-D int32 Tensor of 2 elements, got {size}"

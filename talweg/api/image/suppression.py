@@ -1,4 +1,4 @@
-"""Boxes of detected things, thinned out: the best ones hide those that overlap them too much."""
+"""Non-maximum suppression: the best boxes hide those that overlap them too much."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ def _suppress(
     sigma: object = 0.0,
     overlaps: bool = False,
 ) -> tuple:
-    """Numbers and scores of what stays, filled up to `limit` with zeros, and how many they are."""
+    """Select boxes by non-maximum suppression: numbers and scores, padded to `limit`, and their
+    count.
+    """
     limit = integer(limit, "non_max_suppression", "max_output_size")
     numbers = [tensor(value, float32) for value in (most, threshold, sigma)]
     return prims.suppress(tensor(boxes), tensor(scores), *numbers, limit=limit, overlaps=overlaps)
 
 
 def _at_most(most_kept: object, boxes: object) -> Any:
-    """How many boxes may stay: no more than there are."""
+    """Bound the number of selected boxes by the number of boxes."""
     limit = integer(most_kept, "non_max_suppression", "max_output_size")
     return smallest(limit, tensor(boxes).dims[0])
 

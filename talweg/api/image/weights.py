@@ -1,4 +1,4 @@
-"""Weights by which pixels of a row become pixels of a longer or shorter row.
+"""Resampling weights, by which pixels of a row become pixels of a longer or shorter row.
 
 Each method is a matrix [new size, old size], made with NumPy.  The centre of new pixel i lies at
 (i + 1/2) * old/new in the old row.  A kernel is a function of the distance in old pixels; with
@@ -15,31 +15,31 @@ import numpy as np
 
 
 def triangle(x: np.ndarray) -> np.ndarray:
-    """1 - |x|."""
+    """Compute 1 - |x|."""
     return np.maximum(0.0, 1.0 - x)
 
 
 def keys_cubic(x: np.ndarray) -> np.ndarray:
-    """Keys' cubic with a = -1/2."""
+    """Compute Keys' cubic with a = -1/2."""
     inner = (1.5 * x - 2.5) * x * x + 1.0
     outer = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
     return np.where(x < 1, inner, np.where(x < 2, outer, 0.0))
 
 
 def mitchell_cubic(x: np.ndarray) -> np.ndarray:
-    """Mitchell and Netravali's cubic with B = C = 1/3."""
+    """Compute Mitchell and Netravali's cubic with B = C = 1/3."""
     inner = ((7.0 / 6.0 * x - 2.0) * x) * x + 8.0 / 9.0
     outer = ((-7.0 / 18.0 * x + 2.0) * x - 10.0 / 3.0) * x + 16.0 / 9.0
     return np.where(x < 1, inner, np.where(x < 2, outer, 0.0))
 
 
 def lanczos(radius: float) -> Callable[[np.ndarray], np.ndarray]:
-    """sinc x sinc(x / radius)."""
+    """Compute sinc x sinc(x / radius)."""
     return lambda x: np.where(x <= radius, np.sinc(x) * np.sinc(x / radius), 0.0)
 
 
 def gaussian(x: np.ndarray) -> np.ndarray:
-    """exp(-2 x^2) within 1.5."""
+    """Compute exp(-2 x^2) within 1.5."""
     return np.where(x < 1.5, np.exp(-2.0 * x * x), 0.0)
 
 
@@ -55,7 +55,7 @@ KERNELS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
 
 
 def kernel_weights(old: int, new: int, method: str, antialias: bool) -> np.ndarray:
-    """The matrix of one of the methods in `KERNELS`."""
+    """Return the matrix of one of the methods in `KERNELS`."""
     kernel, _ = KERNELS[method]
     scale = old / new
     width = max(scale, 1.0) if antialias else 1.0
@@ -71,13 +71,13 @@ def kernel_weights(old: int, new: int, method: str, antialias: bool) -> np.ndarr
 
 
 def nearest_places(old: int, new: int) -> np.ndarray:
-    """For each new pixel the old one it is a copy of."""
+    """Find for each new pixel the old one it is a copy of."""
     centre = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * np.float32(old / new)
     return np.minimum(np.floor(centre).astype(np.int32), old - 1)
 
 
 def area_weights(old: int, new: int) -> np.ndarray:
-    """The share of each old pixel in the stretch that a new one covers."""
+    """Return the share of each old pixel in the stretch that a new one covers."""
     scale = old / new
     first = np.arange(new)[:, None] * scale
     places = np.arange(old)[None, :]

@@ -25,7 +25,7 @@ DRIVE = re.compile(r"/[A-Za-z]:")
 
 
 def path_of(path: Any) -> str:
-    """A path as text."""
+    """Return a path as text."""
     text = os.fspath(path) if hasattr(path, "__fspath__") else path
     path = os.fsdecode(text)
     if path.startswith("file://"):
@@ -36,12 +36,12 @@ def path_of(path: Any) -> str:
 
 
 def name_of(path: Any) -> str:
-    """The path of a file that is used; InvalidArgumentError for a name that no file has."""
+    """Return the path of a file that is used; InvalidArgumentError for a name that no file has."""
     return check_name(path_of(path))
 
 
 def carry_out(action: Callable[..., Any], *arguments: object) -> Any:
-    """What an action of the operating system gives; TensorFlow's errors."""
+    """Run an action of the operating system; its errors become TensorFlow's."""
     try:
         return action(*arguments)
     except OSError as error:
@@ -141,7 +141,7 @@ def get_registered_schemes() -> list[str]:
 
 
 class FileStatistics(NamedTuple):
-    """What is known of a file."""
+    """Describes a file: its length, time of change, and whether it is a folder."""
 
     length: int
     mtime_nsec: int
@@ -211,10 +211,10 @@ class GFile:
 
     @property
     def mode(self) -> str:
-        """How it is opened."""
+        """The mode in which the file is opened."""
         return self._mode
 
-    def _opened(self, letters: str, what: str) -> Any:
+    def _open(self, letters: str, what: str) -> Any:
         if not any(letter in self._mode for letter in letters):
             text = compose("TW209", f"File isn't open for {what}: {self._name}, mode {self._mode}")
             raise errors.PermissionDeniedError(None, None, text)
@@ -224,7 +224,7 @@ class GFile:
         return self._file
 
     def _carry_out(self, action: Callable[..., Any], *arguments: object) -> Any:
-        """What an action on the open file gives; errors name the file and what a full disk took."""
+        """Run an action on the open file; errors name the file, also those of a full disk."""
         try:
             return action(*arguments)
         except OSError as error:
@@ -236,57 +236,57 @@ class GFile:
         return data if "b" in self._mode else data.decode("utf-8")
 
     def size(self) -> int:
-        """How many bytes it has."""
+        """Return the size of the file in bytes."""
         return stat(self._name).length
 
     def read(self, n: int = -1) -> Any:
-        """All that follows, or `n` bytes of it."""
-        return self._text(self._opened("r+", "reading").read(n))
+        """Read the rest of the file, or `n` bytes of it."""
+        return self._text(self._open("r+", "reading").read(n))
 
     def readline(self) -> Any:
-        """The next line, with its end; nothing at the end of the file."""
-        return self._text(self._opened("r+", "reading").readline())
+        """Return the next line, with its end; nothing at the end of the file."""
+        return self._text(self._open("r+", "reading").readline())
 
     def readlines(self) -> list:
-        """The lines that follow."""
+        """Return the lines that follow."""
         return list(self)
 
     def write(self, file_content: Any) -> None:
-        """Append text or bytes to what was written."""
+        """Append text or bytes to the file."""
         data = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
-        self._carry_out(self._opened("wa+", "writing").write, data)
+        self._carry_out(self._open("wa+", "writing").write, data)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Go on at `offset` bytes from the begin (1: from here, 2: from the end)."""
         place = position if offset is None else offset
         if place is None:
             raise TypeError(compose("TW104", "seek() needs an offset"))
-        self._carry_out(self._opened("rwa+", "seeking").seek, place, whence)
+        self._carry_out(self._open("rwa+", "seeking").seek, place, whence)
 
     def seekable(self) -> bool:
         """Whether `seek` works: always."""
         return True
 
     def tell(self) -> int:
-        """How many bytes lie before the place where it goes on."""
-        return self._opened("rwa+", "reading").tell()
+        """Return the position in the file, in bytes."""
+        return self._open("rwa+", "reading").tell()
 
     def flush(self) -> None:
-        """Let others see what was written."""
+        """Hand the written bytes to the operating system, so that others see them."""
         if self._file is not None:
             self._carry_out(self._file.flush)
 
     def close(self) -> None:
-        """Write what is left; it is opened again if need be."""
+        """Write the rest and close the file; it is opened again if need be."""
         if self._file is not None:
             file, self._file = self._file, None
             self._carry_out(file.close)
         elif self._mode[0] in "wa":
-            self._opened("wa", "writing")
+            self._open("wa", "writing")
             self.close()
 
     def next(self) -> Any:
-        """The next line."""
+        """Return the next line."""
         return self.__next__()
 
     def __iter__(self) -> GFile:

@@ -52,7 +52,7 @@ _KINDS = {  # of fields, by protobuf's numbers: the dtypes that they can be read
 
 @lru_cache(32)
 def _message_class(message_type: str, source: bytes) -> Any:
-    """The class of messages of a type; InvalidArgumentError without one."""
+    """Find the class of messages of a type; InvalidArgumentError without one."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from google.protobuf.message import DecodeError
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @export("io.read_file")
 def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
-    """What stands in a file, a scalar string; NotFoundError if there is none.
+    """Read a file as a scalar string; NotFoundError if there is none.
 
     >>> import pathlib, tempfile
     >>> import talweg as tf

@@ -61,7 +61,7 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
 
 
 def as_message(array: np.ndarray, dtype: DType) -> bytes:
-    """The message of an array: numbers as one run of bytes, texts one by one."""
+    """Return the message of an array: numbers as one run of bytes, texts one by one."""
     sizes = b"".join([wire.field(2, wire.field(1, size) if size else b"") for size in array.shape])
     head = wire.field(DTYPE, dtype.as_datatype_enum) + wire.field(SHAPE, sizes)
     if dtype is string:
@@ -72,7 +72,7 @@ def as_message(array: np.ndarray, dtype: DType) -> bytes:
 
 
 def text_content(array: np.ndarray) -> bytes:
-    """The message of an array of strings as one run: their lengths, then their bytes."""
+    """Return the message of an array of strings as one run: their lengths, then their bytes."""
     texts = array.reshape(-1).tolist()
     sizes = b"".join([wire.write_varint(len(text)) for text in texts])
     shape = b"".join([wire.field(2, wire.field(1, size) if size else b"") for size in array.shape])
@@ -81,7 +81,7 @@ def text_content(array: np.ndarray) -> bytes:
 
 
 def _texts_of(content: bytes, count: int) -> list[bytes]:
-    """The strings of such a run."""
+    """Return the strings of such a run."""
     sizes, place = [], 0
     try:
         for _ in range(count):
@@ -96,7 +96,7 @@ def _texts_of(content: bytes, count: int) -> list[bytes]:
 
 
 def parse(text: np.ndarray, dtype: DType) -> np.ndarray:
-    """The array of a message; InvalidArgumentError if it is none, or of another dtype."""
+    """Parse a message to an array; InvalidArgumentError if it is none, or of another dtype."""
     if np.ndim(text):
         raise invalid(
             "TW203", f"Expected `serialized` to be a scalar, got shape: {list(np.shape(text))}"
@@ -123,15 +123,15 @@ def parse(text: np.ndarray, dtype: DType) -> np.ndarray:
             )
         strings = np.empty(count, object)
         strings[:] = texts
-        return _shaped(strings, dims)
+        return _reshape(strings, dims)
     content = b"".join([v for n, v in fields if n == CONTENT and isinstance(v, bytes)])
     kind = dtype.numpy_dtype
     if len(content) == count * kind.itemsize:
-        return _shaped(np.frombuffer(content, kind), dims).copy()
-    return _spelled_out(data, count)
+        return _reshape(np.frombuffer(content, kind), dims).copy()
+    return _parse_message(data, count)
 
 
-def _shaped(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+def _reshape(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
     try:
         return array.reshape(dims)
     except ValueError as error:  # more dimensions than NumPy has
@@ -139,7 +139,7 @@ def _shaped(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
 
 
 def _head(fields: list) -> tuple[DType, tuple[int, ...]]:
-    """The dtype and shape that a message says."""
+    """Return the dtype and shape that a message says."""
     dtype, dims = 0, []
     for number, value in fields:
         if number == DTYPE:
@@ -153,7 +153,7 @@ def _head(fields: list) -> tuple[DType, tuple[int, ...]]:
     return as_dtype(dtype), tuple(dims)
 
 
-def _spelled_out(data: bytes, count: int) -> np.ndarray:
+def _parse_message(data: bytes, count: int) -> np.ndarray:
     """The array of a message that holds its numbers in other ways, which its definition tells."""
     try:
         return look_up("make_ndarray")(look_up("compat.v1.TensorProto").FromString(data))

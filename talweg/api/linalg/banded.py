@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _compact(diagonals: object, diagonals_format: str, function: str, pad: bool) -> Tensor:
-    """Three diagonals as [..., 3, m], from any of the formats."""
+    """Convert three diagonals in any of the formats to [..., 3, m]."""
     if diagonals_format == "compact":
         return tensor(diagonals)
     if diagonals_format == "matrix":

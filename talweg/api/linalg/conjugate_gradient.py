@@ -21,7 +21,7 @@ CGState = collections.namedtuple("CGState", ["i", "x", "r", "p", "gamma"])
 
 
 def _dot(x: Tensor, y: Tensor) -> Any:
-    """The inner products of vectors, [...]."""
+    """Return the inner products of vectors, [...]."""
     left = look_up("math.conj")(x) if x.dtype.is_complex else x
     return look_up("reduce_sum")(left * y, axis=-1)
 
@@ -57,7 +57,7 @@ def conjugate_gradient(
         raise value_error("TW207", "preconditioner is not known to be self-adjoint")
     rhs = convert_to_tensor(rhs, operator.dtype)
 
-    def conditioned(r: Any) -> Any:
+    def precondition(r: Any) -> Any:
         return r if preconditioner is None else preconditioner.matvec(r)
 
     if x is None:
@@ -65,7 +65,7 @@ def conjugate_gradient(
     else:
         x = convert_to_tensor(x, operator.dtype)
         r = rhs - operator.matvec(x)
-    p = conditioned(r)
+    p = precondition(r)
     state = CGState(convert_to_tensor(0), x, r, p, _dot(r, p))
     length = look_up("norm")
     limit = tol * length(r, axis=-1)
@@ -80,7 +80,7 @@ def conjugate_gradient(
         alpha = gamma / _dot(p, z)
         x = x + alpha[..., None] * p
         r = r - alpha[..., None] * z
-        q = conditioned(r)
+        q = precondition(r)
         later = _dot(r, q)
         p = q + (later / gamma)[..., None] * p
         return CGState(i + 1, x, r, p, later)

@@ -56,20 +56,20 @@ class ContractionProgram:
         return Term(self.count - 1, labels, dims)
 
     def run(self, values: list) -> Any:
-        """The last value, given the operands."""
+        """Return the last value, given the operands."""
         values = list(values)
         for prim, places, params in self.steps:
             values.append(prim(*[values[place] for place in places], **params))
         return values[-1]
 
-    def reshaped(self, term: Term, labels: Labels, dims: tuple) -> Term:
-        """`term` in another shape."""
+    def reshape_term(self, term: Term, labels: Labels, dims: tuple) -> Term:
+        """Reshape `term`."""
         if same_dims(dims, term.dims):
             return Term(term.place, labels, dims)
         return self.emit(reshape, term, labels=labels, dims=dims, shape=dims)
 
-    def ordered(self, term: Term, labels: Labels) -> Term:
-        """`term` with its axes in the order of `labels`."""
+    def transpose_term(self, term: Term, labels: Labels) -> Term:
+        """Transpose `term` to the order of `labels`."""
         if labels == term.labels:
             return term
         perm = tuple(term.labels.index(label) for label in labels)
@@ -77,7 +77,7 @@ class ContractionProgram:
         return self.emit(transpose, term, labels=labels, dims=dims, perm=perm)
 
     def without_repeats(self, term: Term) -> Term:
-        """Diagonals of axes that share a label."""
+        """Take the diagonals of axes that share a label."""
         while len(set(term.labels)) < len(term.labels):
             labels = term.labels
             twice = next(label for label in labels if labels.count(label) > 1)
@@ -100,7 +100,7 @@ class ContractionProgram:
             )
         return term
 
-    def summed(self, term: Term, needed: set) -> Term:
+    def sum_term(self, term: Term, needed: set) -> Term:
         """Sums over axes whose labels nobody needs any more."""
         axes = tuple(i for i, label in enumerate(term.labels) if label not in needed)
         if not axes:
@@ -116,7 +116,7 @@ class ContractionProgram:
         )
 
     def product(self, a: Term, b: Term, needed: set, wanted: Labels) -> Term:
-        """The product of two terms, summed over what is not needed; near the order `wanted`."""
+        """Multiply two terms and sum over unneeded labels; near the order `wanted`."""
         common = [label for label in a.labels if label in b.labels]
         kept = [label for label in common if label in needed]
         gone = [label for label in common if label not in needed]
@@ -125,7 +125,7 @@ class ContractionProgram:
         if not gone:
             return self._elementwise(a, b, free_a, free_b)
         if kept and not free_a and not free_b:
-            return self.summed(self._elementwise(a, b, free_a, free_b), needed)
+            return self.sum_term(self._elementwise(a, b, free_a, free_b), needed)
         if wanted == (*kept, *free_b, *free_a):
             a, b, free_a, free_b = b, a, free_b, free_a
         kept, gone = _cheapest(a, b, kept, gone, free_a, free_b)
@@ -137,32 +137,32 @@ class ContractionProgram:
         labels = (*kept, *free_a, *free_b)
         dims = (*[sizes[label] for label in kept], left.dims[-2], right.dims[-1])
         result = self.emit(matmul, left, right, labels=labels, dims=dims)
-        return self.reshaped(result, labels, tuple(sizes[label] for label in labels))
+        return self.reshape_term(result, labels, tuple(sizes[label] for label in labels))
 
     def _elementwise(self, a: Term, b: Term, free_a: list, free_b: list) -> Term:
         order = tuple(label for label in a.labels if label in b.labels)
-        b = self.ordered(b, (*order, *free_b))
+        b = self.transpose_term(b, (*order, *free_b))
         dims_b = tuple(
             1 if label in free_a else b.dims[b.labels.index(label)] for label in a.labels
         )
         tail = b.dims[len(order) :]
         labels = (*a.labels, *free_b)
-        left = self.reshaped(a, labels, (*a.dims, *(1,) * len(tail)))
-        right = self.reshaped(b, labels, (*dims_b, *tail))
+        left = self.reshape_term(a, labels, (*a.dims, *(1,) * len(tail)))
+        right = self.reshape_term(b, labels, (*dims_b, *tail))
         dims = tuple(map(broadcast, a.dims, dims_b))
         return self.emit(mul, left, right, labels=labels, dims=(*dims, *tail))
 
     def _matrix(self, term: Term, kept: list, free: list, gone: list, rows: bool) -> Term:
-        """`term` as matrices [*kept, free, gone] (`rows`) or [*kept, gone, free]."""
+        """Reshape `term` to matrices [*kept, free, gone] (`rows`) or [*kept, gone, free]."""
         first, last = (free, gone) if rows else (gone, free)
         turned = term.labels == (*kept, *last, *first) and term.labels != (*kept, *first, *last)
         if turned:
             first, last = last, first
-        term = self.ordered(term, (*kept, *first, *last))
+        term = self.transpose_term(term, (*kept, *first, *last))
         count = len(kept)
         sizes = dict(zip(term.labels, term.dims))
         groups = tuple(math.prod(sizes[label] for label in group) for group in (first, last))
-        term = self.reshaped(term, ("matrix",) * (count + 2), (*term.dims[:count], *groups))
+        term = self.reshape_term(term, ("matrix",) * (count + 2), (*term.dims[:count], *groups))
         if not turned:
             return term
         dims = (*term.dims[:count], *groups[::-1])
@@ -171,7 +171,7 @@ class ContractionProgram:
 
 
 def _cheapest(a: Term, b: Term, kept: list, gone: list, free_a: list, free_b: list) -> tuple:
-    """The order of batch and summed labels for which fewest operands must be rearranged."""
+    """Return the order of batch and summed labels for which fewest operands must be rearranged."""
 
     def cost(orders: tuple) -> int:
         batch, inner = orders
@@ -187,7 +187,7 @@ def _cheapest(a: Term, b: Term, kept: list, gone: list, free_a: list, free_b: li
 
 
 def path_of(terms: list[Term], output: Labels, optimize: bool | str) -> list[tuple]:
-    """Which operands to multiply, step by step, as places in a list that products are added to."""
+    """Find the contraction path: at each step the places of two operands in a growing list."""
     numbers: dict = {}
     for term in terms:
         for label in term.labels:
@@ -208,7 +208,7 @@ def _has_zero(terms: list[Term]) -> bool:
 
 
 def _pairs(path: list) -> list[tuple]:
-    """A path whose steps take two operands at most; a product stands last (place -1)."""
+    """Return a path whose steps take two operands at most; a product stands last (place -1)."""
     steps = []
     for step in path:
         *others, last = sorted(step)
@@ -235,7 +235,7 @@ def _program(
     program = ContractionProgram(len(inputs))
     terms = [Term(i, labels, size) for i, (labels, size) in enumerate(zip(inputs, dims))]
     terms = [program.without_repeats(_squeeze(program, term, dims, inputs)) for term in terms]
-    terms = [program.summed(t, _labels_needed(terms, i, output)) for i, t in enumerate(terms)]
+    terms = [program.sum_term(t, _labels_needed(terms, i, output)) for i, t in enumerate(terms)]
     path = path_of(terms, output, optimize) if len(terms) > 2 else [(0, 1)] * (len(terms) - 1)
     for step in path:
         chosen = [terms[term_number] for term_number in step]
@@ -247,7 +247,7 @@ def _program(
         else:
             left, right = chosen
             terms.append(program.product(left, right, needed, wanted))
-    program.ordered(terms[0], output)
+    program.transpose_term(terms[0], output)
     return program
 
 
@@ -260,7 +260,7 @@ def _labels_needed(terms: list[Term], place: int, output: Labels) -> set:
 
 
 def _squeeze(program: ContractionProgram, term: Term, dims: tuple, inputs: tuple) -> Term:
-    """`term` without broadcast axes (labels that are ints) of size 1 where another is larger."""
+    """Squeeze broadcast axes (labels that are ints) of size 1 where another is larger."""
     sizes: dict = {}
     for labels, size in zip(inputs, dims):
         for label, n in zip(labels, size):
@@ -272,4 +272,4 @@ def _squeeze(program: ContractionProgram, term: Term, dims: tuple, inputs: tuple
         if not (isinstance(label, int) and same(n, 1) and label in sizes)
     ]
     labels = tuple(term.labels[i] for i in keep)
-    return program.reshaped(term, labels, tuple(term.dims[i] for i in keep))
+    return program.reshape_term(term, labels, tuple(term.dims[i] for i in keep))

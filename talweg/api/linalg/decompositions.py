@@ -33,7 +33,7 @@ class Lu(NamedTuple):
 
 
 def columns(x: Tensor, start: int, stop: int) -> Tensor:
-    """x[..., start:stop]."""
+    """Return x[..., start:stop]."""
     lead = x.dims[:-1]
     return strided_slice(
         x, begin=(*(0,) * len(lead), start), end=(*lead, stop), strides=(1,) * x.ndim
@@ -224,7 +224,7 @@ def eigh_tridiagonal(
 
 
 def _select_range(w: Tensor, select: str, given: Any) -> tuple[int, int]:
-    """From which to which eigenvalue."""
+    """Return the first and the last of the eigenvalues to compute."""
     if select == "a":
         return 0, w.dims[-1]
     if given is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _bounds(k: object, function: str) -> tuple[int, int]:
-    """The lowest and highest diagonal of an argument k, an int or a pair."""
+    """Return the lowest and highest diagonal of an argument k, an int or a pair."""
     given = integers(k, function, "k")
     if len(given) not in (1, 2):
         raise invalid("TW207", f"{function}: k={k!r}", "an integer, or a pair (lowest, highest)")
@@ -47,7 +47,7 @@ def _check_align(align: str, function: str) -> str:
 
 
 def _pad(y: Tensor, x: Tensor, prim: Primitive, params: dict, padding: TensorLike) -> Tensor:
-    """`y`, which is prim(x), with `padding` wherever nothing of x is."""
+    """Pad `y`, which is prim(x), with `padding` wherever x has no elements."""
     if isinstance(padding, (bool, int, float)) and not padding:
         return y
     value = tensor(padding, y.dtype)

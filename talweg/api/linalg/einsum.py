@@ -58,7 +58,7 @@ def einsum(equation: str, *inputs: object, **kwargs: object) -> Tensor:
     values = _tensors(inputs)
     if any(ELLIPSIS in label for label in labels) or ELLIPSIS in output:
         labels, output = _expand(equation, labels, output, values)
-    sizes = _checked_sizes(equation, labels, values)
+    sizes = _check_sizes(equation, labels, values)
     values = [
         require_sizes(value, value.dims, dims, f"einsum: operand {position} of {equation!r}")
         for position, (value, dims) in enumerate(zip(values, sizes))
@@ -113,7 +113,9 @@ def _tensors(inputs: tuple) -> list:
 
 @lru_cache(maxsize=512)
 def parse(equation: str, count: int) -> tuple[tuple, tuple]:
-    """The labels of each of `count` operands and of the result; an ellipsis is the label "0"."""
+    """Parse the labels of each of `count` operands and of the result; an ellipsis is the label
+    "0".
+    """
     text = equation.replace(" ", "").replace("...", ELLIPSIS)
     match = None if "0" in equation else FORM.fullmatch(text)
     if match is None:
@@ -152,7 +154,7 @@ def _implicit(inputs: list) -> tuple:
 
 
 def _expand(equation: str, labels: tuple, output: tuple, values: list) -> tuple[tuple, tuple]:
-    """Labels with the ellipses replaced by ints, -1 for the last axis of each."""
+    """Replace the ellipses in labels by ints, -1 for the last axis of each."""
     expanded, longest = [], 0
     for position, (part, value) in enumerate(zip(labels, values)):
         if ELLIPSIS not in part:
@@ -186,8 +188,8 @@ def _wrong_rank(
     )
 
 
-def _checked_sizes(equation: str, labels: tuple, values: list) -> tuple:
-    """The operands' shapes, with the number a label has elsewhere in place of a symbolic size."""
+def _check_sizes(equation: str, labels: tuple, values: list) -> tuple:
+    """Check the operands' shapes; a label's number elsewhere replaces a symbolic size."""
     sizes: dict = {}
     for position, (part, value) in enumerate(zip(labels, values)):
         dims = value.dims

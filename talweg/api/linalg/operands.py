@@ -1,4 +1,4 @@
-"""How the functions of tf.linalg and tf.signal take their operands."""
+"""Converts and checks the operands of tf.linalg and tf.signal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def pair(a: object, b: object) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors; the second takes the dtype of the first if it can."""
+    """Convert two operands to tensors; the second takes the dtype of the first if it can."""
     a = tensor(a)
     return a, tensor(b, hint=a.dtype)
 
 
 def matching(a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors; what is no tensor takes the other's dtype if it can."""
+    """Convert two operands to tensors; others than tensors take the other's dtype if they can."""
     hint = b.dtype if is_tensor_like(b) and not is_tensor_like(a) else None
     a = tensor(a, hint=hint)
     return a, tensor(b, hint=a.dtype)

@@ -107,7 +107,9 @@ def _refuse_narrow(a: Tensor, b: Tensor) -> None:
 
 
 def _dense_pair(a: Tensor, b: Tensor) -> tuple:
-    """float32 and bfloat16 matrices may be mixed where one is said to be sparse."""
+    """Convert mixed float32 and bfloat16 matrices, where one is said to be sparse, to one
+    dtype.
+    """
     if not {a.dtype, b.dtype} <= {float32, bfloat16}:
         return a, b
     for name, x in (("a", a), ("b", b)):
@@ -187,7 +189,7 @@ def tensordot(a: object, b: TensorLike, axes: AxisLike, name: str | None = None)
         )
     if a.dtype in (int8, int16, uint8):
         _refuse_narrow(a, b)
-    first, second = _paired_axes(axes, a, b)
+    first, second = _pair_axes(axes, a, b)
     sizes = [[x.dims[axis] for axis in own] for x, own in ((a, first), (b, second))]
     if any(map(differ, *sizes)):
         raise invalid(
@@ -209,7 +211,7 @@ def tensordot(a: object, b: TensorLike, axes: AxisLike, name: str | None = None)
     return program.run([a, b])
 
 
-def _paired_axes(axes: Any, a: Tensor, b: Tensor) -> tuple[list, list]:
+def _pair_axes(axes: Any, a: Tensor, b: Tensor) -> tuple[list, list]:
     if isinstance(axes, (Tensor, Variable, np.ndarray)):
         axes = tensor(axes)._array.tolist()
     if isinstance(axes, (bool, int, np.integer)):

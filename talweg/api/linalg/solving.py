@@ -182,7 +182,7 @@ def lstsq(
 
 
 def _regular(gram: Tensor, weight: object) -> Tensor:
-    """gram + weight, on the diagonal."""
+    """Add the weight to the diagonal of gram."""
     if isinstance(weight, (int, float)) and not weight:
         return gram
     weight = tensor(weight, hint=gram.dtype.real_dtype)
@@ -257,7 +257,8 @@ def matrix_rank(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """How many singular values of [..., m, n] exceed tol -> [...], int32.
+    """Compute the rank of matrices: the number of singular values above tol; [..., m, n] -> [...],
+    int32.
 
     tol: max(m, n) eps times the largest singular value by default.  ValueError for a rank below 2.
 

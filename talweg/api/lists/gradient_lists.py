@@ -37,18 +37,18 @@ class GradientList(GraphList):
 
     @classmethod
     def begun(cls, forward: GraphList) -> GradientList:
-        """Zeros for each element of an array."""
+        """Make zeros for each element of an array."""
         own = forward.elements
         elements = ListElements(own.dtype, own.shape, own.infer, False, False)
         zero = lists.list_new(forward.size())
         return cls(elements, zero, forward.flow, True)
 
     def with_flow(self, flow: Any, count: Any = None) -> GradientList:
-        """A list of gradients of the same elements."""
+        """Return a list of gradients of the same elements."""
         return GradientList(self.elements, flow, self.forward, self._is_limited)
 
     def put(self, index: TensorLike, value: Tensor) -> GradientList:
-        """The list with `value` added to one element."""
+        """Return the list with `value` added to one element."""
         self.elements.accept(value.shape)
         dims, dtype = self.elements.dims, self.elements.dtype
         present = lists.list_take(self.flow, index, value, dims=dims, dtype=dtype)
@@ -56,7 +56,7 @@ class GradientList(GraphList):
         return self.with_flow(lists.list_set(self.flow, index, total, limited=self._is_limited))
 
     def get(self, index: TensorLike) -> Any:
-        """One element."""
+        """Return one element."""
         dims, dtype = self.elements.dims, self.elements.dtype
         like = ()
         if not self.elements.shape.is_fully_defined() and self._is_forward_here():
@@ -64,27 +64,27 @@ class GradientList(GraphList):
         return lists.list_take(self.flow, index, *like, dims=dims, dtype=dtype)
 
     def stack(self) -> Any:
-        """All elements along a new axis."""
-        return self._stacked(self.size())
+        """Return all elements along a new axis."""
+        return self._stack(self.size())
 
     def gather(self, indices: TensorLike) -> Any:
-        """Some elements along a new axis."""
+        """Return some elements along a new axis."""
         indices = reshape(indices, [-1])
-        return gather(self._stacked(_end_of(indices)), indices)
+        return gather(self._stack(_end_of(indices)), indices)
 
     def concat(self) -> Any:
-        """All elements along their first axis."""
+        """Return all elements along their first axis."""
         flow = _at_least(self.flow, self.size())
         return parts.list_concat(flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
     def unstack(self, value: Tensor) -> GradientList:
-        """The list with the slices of a tensor added to its elements."""
+        """Return the list with the slices of a tensor added to its elements."""
         if value.shape.rank is not None:
             self.elements.accept(value.shape[1:])
         return self._with_sum(lists.list_from(value))
 
     def scatter(self, indices: TensorLike, value: Any) -> GradientList:
-        """The list with the slices of a tensor added to the elements at places."""
+        """Return the list with the slices of a tensor added to the elements at places."""
         if value.shape.rank:
             self.elements.accept(value.shape[1:])
         indices = reshape(indices, [-1])
@@ -92,19 +92,19 @@ class GradientList(GraphList):
         return self._with_sum(lists.list_from(rows))
 
     def split(self, value: Any, lengths: TensorLike) -> GradientList:
-        """The list with consecutive pieces of a tensor added to its elements."""
+        """Return the list with consecutive pieces of a tensor added to its elements."""
         if value.shape.rank:
             self.elements.accept(TensorShape([None, *value.shape[1:]]))
         return self._with_sum(parts.list_split(value, lengths))
 
     def size(self) -> Any:
-        """The number of elements of the array itself."""
+        """Return the number of elements of the array itself."""
         return lists.list_size(self.forward if self._is_forward_here() else self.flow)
 
     def _with_sum(self, flow: Symbol) -> GradientList:
         return self.with_flow(lists.variant_sum(self.flow, flow))
 
-    def _stacked(self, size: Any) -> Any:
+    def _stack(self, size: Any) -> Any:
         elements = self.elements
         flow = _at_least(self.flow, size)
         return lists.list_stack(flow, dims=elements.dims, dtype=elements.dtype)
@@ -120,12 +120,12 @@ class GradientList(GraphList):
 
 
 def _at_least(flow: Symbol, size: Any) -> Any:
-    """A list with as many elements, those that were absent too."""
+    """Return a list with as many elements, those that were absent too."""
     return lists.variant_sum(lists.list_new(size), flow)
 
 
 def _end_of(indices: Any) -> Any:
-    """One more than the largest index."""
+    """Return one more than the largest index."""
     last = reduce.reduce_max(indices, axes=(0,), keepdims=False)
     none = convert_to_tensor(-1, indices.dtype)
     end = arithmetic.add(arithmetic.maximum(last, none), convert_to_tensor(1, indices.dtype))

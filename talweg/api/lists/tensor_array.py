@@ -99,7 +99,7 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        """What is known of the shape of an element."""
+        """The static shape of an element, as far as it is known."""
         return self._elements.shape
 
     @property
@@ -110,7 +110,7 @@ class TensorArray:
 
     @property
     def handle(self) -> None:
-        """None: there is no resource behind it."""
+        """The resource handle: None, there is no resource behind an array."""
         return None
 
     def _flat_components(self) -> list:
@@ -121,7 +121,7 @@ class TensorArray:
         return [value for value in values.values if value is not None]
 
     def _with_components(self, parts: list) -> TensorArray:
-        """An array like this one of other tensors."""
+        """Return an array like this one of other tensors."""
         values = self._list
         if isinstance(values, GradientList):
             return self._with(self._elements, values.with_flow(parts[0]))
@@ -134,7 +134,7 @@ class TensorArray:
         return self._with(self._elements, copy)
 
     def _in_graphs(self) -> TensorArray:
-        """The array as a value, which it is in graphs."""
+        """Return the array as a value, which it is in graphs."""
         values = self._list
         return (
             self
@@ -143,16 +143,16 @@ class TensorArray:
         )
 
     def _here(self) -> Any:
-        """The elements as the mode in force has them."""
+        """Return the elements as the mode in force has them."""
         if isinstance(self._list, EagerList) and dispatch.context.base is not None:
             return GraphList.of(self._list)
         return self._list
 
-    def _changed(self, values: EagerList | GraphList) -> TensorArray:
+    def _with_values(self, values: EagerList | GraphList) -> TensorArray:
         return self if values is self._list else self._with(self._elements, values)
 
     def _value(self, value: Any) -> Any:
-        """A tensor to be written; InvalidArgumentError for another dtype."""
+        """Return a tensor to be written; InvalidArgumentError for another dtype."""
         dtype = self._elements.dtype
         value = tensor(value, hint=dtype)
         if value.dtype is not dtype:
@@ -167,7 +167,7 @@ class TensorArray:
     # -- elements
 
     def write(self, index: TensorLike, value: Any, name: str | None = None) -> TensorArray:
-        """The array with `value` as element `index`.
+        """Return the array with `value` as element `index`.
 
         OutOfRangeError (InvalidArgumentError in a graph) for an index that is not there,
         InvalidArgumentError for another dtype, ValueError for another shape.
@@ -177,10 +177,10 @@ class TensorArray:
         7
         """
         values = self._here()
-        return self._changed(values.put(_place(index), self._value(value)))
+        return self._with_values(values.put(_place(index), self._value(value)))
 
     def read(self, index: TensorLike, name: str | None = None) -> Any:
-        """Element `index`; zeros if it was not written and its shape is known.
+        """Return element `index`; zeros if it was not written and its shape is known.
 
         >>> import talweg as tf
         >>> int(tf.TensorArray(tf.int32, 2, element_shape=[]).read(1))
@@ -189,7 +189,7 @@ class TensorArray:
         return self._here().get(_place(index))
 
     def stack(self, name: str | None = None) -> Any:
-        """All elements along a new first axis, [size, ...].
+        """Return all elements along a new first axis, [size, ...].
 
         >>> import talweg as tf
         >>> tf.TensorArray(tf.int32, 2).unstack([1, 2]).stack().numpy()
@@ -198,7 +198,7 @@ class TensorArray:
         return self._here().stack()
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Any:
-        """The elements at `indices`, a vector, along a new first axis.
+        """Return the elements at `indices`, a vector, along a new first axis.
 
         >>> import talweg as tf
         >>> tf.TensorArray(tf.int32, 2).unstack([1, 2]).gather([1, 0, 1]).numpy()
@@ -207,7 +207,7 @@ class TensorArray:
         return self._here().gather(tensor(indices, hint=int32))
 
     def concat(self, name: str | None = None) -> Any:
-        """All elements along their first axis, which may differ in size.
+        """Return all elements along their first axis, which may differ in size.
 
         >>> import talweg as tf
         >>> tf.TensorArray(tf.int32, 2).unstack([[1, 2], [3, 4]]).concat().numpy()
@@ -216,28 +216,28 @@ class TensorArray:
         return self._here().concat()
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array of the slices of `value` along its first axis.
+        """Return the array of the slices of `value` along its first axis.
 
         >>> import talweg as tf
         >>> int(tf.TensorArray(tf.int32, 2).unstack([5, 6]).read(1))
         6
         """
-        return self._changed(self._here().unstack(self._value(value)))
+        return self._with_values(self._here().unstack(self._value(value)))
 
     def scatter(
         self, indices: TensorLike, value: TensorLike, name: str | None = None
     ) -> TensorArray:
-        """The array with the slices of `value` as the elements at `indices`, a vector.
+        """Return the array with the slices of `value` as the elements at `indices`, a vector.
 
         >>> import talweg as tf
         >>> tf.TensorArray(tf.int32, 2).scatter([1, 0], [5, 6]).stack().numpy()
         array([6, 5], dtype=int32)
         """
         values = self._here()
-        return self._changed(values.scatter(tensor(indices, hint=int32), self._value(value)))
+        return self._with_values(values.scatter(tensor(indices, hint=int32), self._value(value)))
 
     def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
-        """The array of consecutive pieces of `value`, of these lengths along its first axis.
+        """Return the array of consecutive pieces of `value`, of these lengths along its first axis.
 
         >>> import talweg as tf
         >>> array = tf.TensorArray(tf.int32, 2, infer_shape=False).split([1, 2, 3], [1, 2])
@@ -245,10 +245,10 @@ class TensorArray:
         array([2, 3], dtype=int32)
         """
         values = self._here()
-        return self._changed(values.split(self._value(value), tensor(lengths, hint=int32)))
+        return self._with_values(values.split(self._value(value), tensor(lengths, hint=int32)))
 
     def size(self, name: str | None = None) -> Any:
-        """The number of elements, int32.
+        """Return the number of elements, int32.
 
         >>> import talweg as tf
         >>> int(tf.TensorArray(tf.int32, 3).size())
@@ -259,7 +259,7 @@ class TensorArray:
     # -- the rest of TensorFlow's interface
 
     def identity(self) -> TensorArray:
-        """The array itself."""
+        """Return the array itself."""
         return self
 
     def close(self, name: str | None = None) -> Any:
@@ -271,7 +271,8 @@ class TensorArray:
         return nothing() if dispatch.context.base is not None else None
 
     def grad(self, source: str, flow: TensorLike | None = None, name: str | None = None) -> Any:
-        """The array of the gradients of this one's elements, in graphs: it begins with zeros.
+        """Return the array of the gradients of this one's elements, in graphs: it begins with
+        zeros.
 
         What is written to it twice is added, and an element that was not written is zero.  flow:
         that of such an array, which is then gone on with.  `source` is accepted: two arrays of
@@ -302,11 +303,11 @@ class TensorArray:
         return self._with(begun.elements, begun)
 
     def mark_used(self) -> None:
-        """Nothing: no warning is given for arrays that are not used."""
+        """Do nothing: no warning is given for arrays that are not used."""
 
 
 def _place(index: object) -> Any:
-    """An index as a tensor, a Python int in eager mode."""
+    """Return an index as a tensor, a Python int in eager mode."""
     if type(index) is int and dispatch.context.base is None:
         return index
     return tensor(index, hint=int32)
@@ -346,7 +347,7 @@ class TensorArraySpec(TypeSpec):
 
     @property
     def value_type(self) -> type:
-        """TensorArray."""
+        """The class of the values of this spec, TensorArray."""
         return TensorArray
 
     def _serialize(self) -> tuple:
@@ -357,7 +358,7 @@ class TensorArraySpec(TypeSpec):
 
     @staticmethod
     def from_value(value: TensorArray) -> TensorArraySpec:
-        """The spec of an array; TypeError for anything else."""
+        """Return the spec of an array; TypeError for anything else."""
         if not isinstance(value, TensorArray):
             raise TypeError(f"Expected value to be a TensorArray, got {type(value)}.")
         return TensorArraySpec(

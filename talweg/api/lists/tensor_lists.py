@@ -1,4 +1,4 @@
-"""How a `tf.TensorArray` keeps its elements: a Python list in eager mode, a list value in graphs.
+"""The element lists of a `tf.TensorArray`: a Python list in eager mode, a list value in graphs.
 
 `EagerList` changes in place, like TensorFlow's; `GraphList` is a value, and every write gives a new
 one.  Both know what is known of the shape of an element, which all versions of an array share.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ListElements:
-    """What holds for the elements of an array: dtype, shape as far as it is known, rules."""
+    """Describes the elements of an array: dtype, shape as far as it is known, rules."""
 
     def __init__(self, dtype: object, shape: Any, infer: bool, dynamic: bool, clear: bool):
         self.dtype, self.shape = dtype, as_shape(shape)
@@ -96,7 +96,7 @@ class EagerList:
         return zeros(shape.as_list(), self.elements.dtype)
 
     def get(self, index: Any) -> Any:
-        """One element."""
+        """Read one element."""
         position = int(index)
         if not 0 <= position < len(self.values):
             raise _out_of_range(
@@ -116,7 +116,7 @@ class EagerList:
         return element
 
     def stack(self) -> Any:
-        """All elements along a new axis."""
+        """Return all elements along a new axis."""
         if not self.values:
             return zeros(
                 [0, *[size or 0 for size in self.elements.dims or ()]], self.elements.dtype
@@ -124,7 +124,7 @@ class EagerList:
         return stack([self._value(place) for place in range(len(self.values))])
 
     def gather(self, indices: Any) -> Any:
-        """Some elements along a new axis."""
+        """Return some elements along a new axis."""
         places = indices.numpy().tolist()
         for place in places:
             if not 0 <= place < len(self.values):
@@ -136,14 +136,14 @@ class EagerList:
         return stack([self._value(place) for place in places])
 
     def concat(self) -> Any:
-        """All elements along their first axis."""
+        """Return all elements along their first axis."""
         parts = [self._value(place) for place in range(len(self.values))]
         if not parts:
             raise invalid("TW207", "TensorArray.concat: the array is empty", "an element")
         return concat(parts, 0)
 
     def unstack(self, value: Any) -> EagerList:
-        """The slices of a tensor as the elements."""
+        """Return the slices of a tensor as the elements."""
         parts = unstack(value)
         if len(parts) > len(self.values) and not self.elements.dynamic:
             raise value_error(
@@ -157,13 +157,13 @@ class EagerList:
         return self
 
     def scatter(self, indices: Any, value: Any) -> EagerList:
-        """The slices of a tensor as the elements at places."""
+        """Return the slices of a tensor as the elements at places."""
         for place, part in zip(indices.numpy().tolist(), unstack(value)):
             self.put(place, part)
         return self
 
     def split(self, value: Any, lengths: Any) -> EagerList:
-        """Consecutive pieces of a tensor as the elements."""
+        """Split a tensor into consecutive pieces as the elements."""
         sizes = lengths.numpy().tolist()
         if sum(sizes) != value.dims[0]:
             raise invalid(
@@ -186,7 +186,7 @@ class EagerList:
         self.values, self.cleared = [], set()
 
     def size(self) -> Any:
-        """The number of elements."""
+        """Return the number of elements."""
         return convert_to_tensor(len(self.values), int32)
 
 
@@ -198,12 +198,12 @@ class GraphList:
 
     @classmethod
     def new(cls, elements: ListElements, size: TensorLike, count: TensorLike) -> GraphList:
-        """A list of `size` elements that were not written."""
+        """Return a list of `size` elements that were not written."""
         return cls(elements, lists.list_new(size), None if elements.dynamic else count)
 
     @classmethod
     def of(cls, values: EagerList) -> GraphList:
-        """What an eager list holds, in the graph in force."""
+        """Make a list of the graph in force with the elements of an eager list."""
         number = convert_to_tensor(len(values.values), int32)
         flow = lists.list_new(number)
         for place, value in enumerate(values.values):
@@ -212,7 +212,7 @@ class GraphList:
         return cls(values.elements, flow, len(values.values))
 
     def with_flow(self, flow: Any, count: Any = None) -> GraphList:
-        """A list with the same rules."""
+        """Return a list with the same rules."""
         return GraphList(self.elements, flow, self.count if count is None else count)
 
     @property
@@ -220,39 +220,39 @@ class GraphList:
         return not self.elements.dynamic
 
     def put(self, index: TensorLike, value: Tensor) -> GraphList:
-        """The list with one more element written."""
+        """Return the list with one more element written."""
         self.elements.accept(value.shape)
         return self.with_flow(lists.list_set(self.flow, index, value, limited=self._limited))
 
     def get(self, index: TensorLike) -> Any:
-        """One element."""
+        """Return one element."""
         elements = self.elements
         return lists.list_get(self.flow, index, dims=elements.dims, dtype=elements.dtype)
 
     def stack(self) -> Any:
-        """All elements along a new axis."""
+        """Return all elements along a new axis."""
         elements = self.elements
         return lists.list_stack(
-            self.flow, dims=elements.dims, dtype=elements.dtype, size=self.known_size()
+            self.flow, dims=elements.dims, dtype=elements.dtype, size=self.get_known_size()
         )
 
-    def known_size(self) -> Any:
-        """The number of elements, if it is known in the graph in force."""
+    def get_known_size(self) -> Any:
+        """Return the number of elements, if it is known in the graph in force."""
         if type(self.count) is tuple:
             table, size = self.count
             return size if _is_here(table) else None
         return self.count
 
     def gather(self, indices: TensorLike) -> Any:
-        """Some elements along a new axis."""
+        """Return some elements along a new axis."""
         return gather(self.stack(), indices)
 
     def concat(self) -> Any:
-        """All elements along their first axis."""
+        """Return all elements along their first axis."""
         return parts.list_concat(self.flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
     def unstack(self, value: Tensor) -> GraphList:
-        """The slices of a tensor as the elements."""
+        """Unstack a tensor into the elements."""
         rank = value.shape.rank
         if rank == 0:
             raise value_error("TW203", "TensorArray.unstack: the value is a scalar", "rank >= 1")
@@ -270,24 +270,24 @@ class GraphList:
         return GraphList(self.elements, lists.list_from(value))
 
     def scatter(self, indices: TensorLike, value: Any) -> GraphList:
-        """The slices of a tensor as the elements at places."""
+        """Return the slices of a tensor as the elements at places."""
         if value.shape.rank:
             self.elements.accept(value.shape[1:])
         flow = parts.list_scatter(self.flow, indices, value, limited=self._limited)
         return self.with_flow(flow)
 
     def split(self, value: Any, lengths: TensorLike) -> GraphList:
-        """Consecutive pieces of a tensor as the elements."""
+        """Return consecutive pieces of a tensor as the elements."""
         if value.shape.rank:
             self.elements.accept(TensorShape([None, *value.shape[1:]]))
         return GraphList(self.elements, parts.list_split(value, lengths))
 
     def size(self) -> Any:
-        """The number of elements."""
+        """Return the number of elements."""
         return lists.list_size(self.flow)
 
     def close(self) -> None:
-        """Nothing: it is a value."""
+        """Do nothing: a graph's list is a value."""
 
 
 def _index(place: int) -> Any:
@@ -300,7 +300,7 @@ def _is_here(table: NodeTable) -> bool:
 
 
 def count_of(value: Any) -> Any:
-    """The first dimension of a tensor: a number, or a size with the graph it belongs to."""
+    """Return the first dimension of a tensor: a number, or a size with the graph it belongs to."""
     length = value.dims[0]
     if type(length) is int:
         return length

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class HasherSpec(NamedTuple):
-    """How keys that are not in a table fall into buckets: "fasthash", which takes no key."""
+    """Describes the hash of keys outside of a table into buckets: "fasthash", which takes no
+    key.
+    """
 
     hasher: str
     key: Any
@@ -55,7 +57,7 @@ class DatasetInitializer(TableInitializer):
         self.key_dtype, self.value_dtype = spec[0].dtype, spec[1].dtype
 
     def pairs(self) -> list[tuple]:
-        """Keys and values."""
+        """Return keys and values."""
         with dispatch.eagerly():
             return [(_item(key), _item(value)) for key, value in self._dataset.as_numpy_iterator()]
 

@@ -1,4 +1,4 @@
-"""Where the keys and values of lookup tables come from: vectors, or the lines of a file."""
+"""Initializers of lookup tables: keys and values from vectors, or from the lines of a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @export("lookup.TextFileIndex")
 class TextFileIndex:
-    """What of a line of a file is a key or value.
+    """Names the parts of a line of a file that may be a key or a value.
 
     >>> import talweg as tf
     >>> tf.lookup.TextFileIndex.WHOLE_LINE
@@ -34,10 +34,10 @@ class TextFileIndex:
 
 
 class TableInitializer:
-    """Where a table's keys and values come from."""
+    """Base of the initializers of tables, which give keys and values."""
 
     def pairs(self) -> list[tuple]:
-        """Keys and values."""
+        """Return keys and values."""
         raise NotImplementedError
 
     def initialize(self, table: StaticHashTable) -> None:
@@ -68,7 +68,7 @@ class KeyValueTensorInitializer(TableInitializer):
         self.key_dtype, self.value_dtype = self.keys.dtype, self.values.dtype
 
     def pairs(self) -> list[tuple]:
-        """Keys and values; InvalidArgumentError unless there are as many."""
+        """Return keys and values; InvalidArgumentError unless there are as many."""
         keys = self.keys.numpy().reshape(-1).tolist()
         values = self.values.numpy().reshape(-1).tolist()
         if len(keys) != len(values):
@@ -129,7 +129,7 @@ class TextFileInitializer(TableInitializer):
         return found if dtype is string else self._number(found, number, dtype)
 
     def _number(self, found: bytes, line: int, dtype: DType) -> Any:
-        """The number that a column is, which Python's rules would take for more (1_0)."""
+        """Return the number that a column is, which Python's rules would take for more (1_0)."""
         try:
             if b"_" in found:
                 raise ValueError("an underscore")
@@ -139,7 +139,7 @@ class TextFileInitializer(TableInitializer):
             raise invalid("TW207", happened) from None
 
     def pairs(self) -> list[tuple]:
-        """Keys and values; InvalidArgumentError if the file is shorter than it should be."""
+        """Read keys and values; InvalidArgumentError if the file is shorter than it should be."""
         try:
             lines = [line.removesuffix(b"\r") for line in self.path.read_bytes().split(b"\n")]
         except OSError as error:
@@ -161,7 +161,7 @@ class TextFileInitializer(TableInitializer):
 
 
 def _check_columns(key: int, key_dtype: DType, value: int, value_dtype: DType) -> None:
-    """ValueError for columns that there are not, or of dtypes that they cannot have."""
+    """Raise ValueError for columns that there are not, or of dtypes that they cannot have."""
     for name, index, dtype in (("key", key, key_dtype), ("value", value, value_dtype)):
         if index < TextFileIndex.WHOLE_LINE:
             raise value_error("TW206", f"`{name}_index` is {index}", "at least -2")
@@ -174,7 +174,7 @@ def _check_columns(key: int, key_dtype: DType, value: int, value_dtype: DType) -
 
 
 def _path_of(filename: TensorLike) -> Any:
-    """A path, given as text, an asset, a tensor, or a constant of a graph."""
+    """Return a path, given as text, an asset, a tensor, or a constant of a graph."""
     filename = getattr(filename, "asset_path", filename)
     if type(filename) is Symbol:
         content = constant_of(filename.node)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class LookupInterface:
-    """What is looked into by keys of one dtype: a table, or tables put together."""
+    """Base of lookup tables and their combinations: `lookup` by keys of one dtype."""
 
     key_dtype: DType
     value_dtype: DType
@@ -57,7 +57,7 @@ class LookupInterface:
 
 
 class Table(LookupInterface, TrackableResource):
-    """What static and mutable tables share."""
+    """Base of static and mutable tables: their contents, default value and lookups."""
 
     def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike, default: Any, name: str):
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
@@ -71,12 +71,12 @@ class Table(LookupInterface, TrackableResource):
         self._numbering: Any = None  # of the keys as they are, and the values in that order
         self._lock = new_lock()
 
-    def _changed(self) -> None:
-        """Forget what is known of the keys as they were."""
+    def _forget_numbering(self) -> None:
+        """Forget the numbering of the keys, which have changed."""
         self._numbering = None
 
-    def _taken(self, keys: np.ndarray) -> np.ndarray | None:
-        """The values of many keys at once; None where that is not worthwhile."""
+    def _take_values(self, keys: np.ndarray) -> np.ndarray | None:
+        """Look up many keys at once; None where that is not worthwhile."""
         numbering = self._numbering
         if numbering is None:
             if keys.size < MANY or 4 * keys.size < len(self._found):
@@ -92,15 +92,15 @@ class Table(LookupInterface, TrackableResource):
             return values.take(numbers, mode="wrap")  # -1 is the last, the default
         return values.take(numbers, mode="wrap", out=numbers.view(values.dtype))  # in place
 
-    def _sized(self) -> np.ndarray:
+    def _count_keys(self) -> np.ndarray:
         return np.array(len(self._found), np.int64)
 
     def size(self, name: str | None = None) -> Any:
-        """The number of keys, int64."""
-        return ensure_shape(numpy_function(self._sized, [], int64), [])
+        """Return the number of keys, int64."""
+        return ensure_shape(numpy_function(self._count_keys, [], int64), [])
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:
-        """All keys and all values as arrays, in the order in which they came."""
+        """Return all keys and all values as arrays, in the order in which they came."""
         kinds = [
             object if dtype is string else dtype.numpy_dtype
             for dtype in (self.key_dtype, self.value_dtype)
@@ -112,7 +112,7 @@ class Table(LookupInterface, TrackableResource):
         return keys, values.reshape(len(keys), *np.shape(self._default))
 
     def export(self, name: str | None = None) -> tuple:
-        """All keys and all values."""
+        """Return all keys and all values."""
         keys, values = numpy_function(self.contents, [], [self.key_dtype, self.value_dtype])
         return ensure_shape(keys, [None]), ensure_shape(values, [None, *np.shape(self._default)])
 
@@ -156,12 +156,12 @@ class StaticHashTable(Table):
             self.value_dtype,
             (default,),
             table=self,
-            whole=lambda keys, default: self._taken(keys),
+            whole=lambda keys, default: self._take_values(keys),
         )
 
     def fill(self, pairs: list[tuple]) -> None:
         """Take keys and values."""
-        self._changed()
+        self._forget_numbering()
         for key, value in pairs:
             if self._found.setdefault(key, value) != value:
                 text = f"HashTable has different value for same key. Key {key!r} has {value!r}"
@@ -233,7 +233,7 @@ class MutableHashTable(Table):
             raise invalid("TW204", f"Expected shape {expected} for value, got {values.shape}")
         values = values.reshape(keys.size, *np.shape(self._default))
         with self._lock:
-            self._changed()
+            self._forget_numbering()
             self._found.update(zip(keys.reshape(-1).tolist(), values))
 
     def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Any:
@@ -243,7 +243,7 @@ class MutableHashTable(Table):
 
     def _drop(self, keys: np.ndarray) -> None:
         with self._lock:
-            self._changed()
+            self._forget_numbering()
             for key in keys.reshape(-1).tolist():
                 self._found.pop(key, None)
 
@@ -254,7 +254,7 @@ class MutableHashTable(Table):
     def _read(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
         shape = np.shape(self._default)
         with self._lock:
-            whole = self._taken(keys) if default is self._default else None
+            whole = self._take_values(keys) if default is self._default else None
         if whole is not None:
             return whole
         flat = keys.reshape(-1).tolist()

@@ -1,4 +1,4 @@
-"""Vocabularies: ids of words, with buckets for the words that are not known; dense tables."""
+"""Vocabularies: ids of words, with buckets for out-of-vocabulary words; dense tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _with_flat(x: Any, values: Tensor) -> Any:
-    """The elements of a tensor, sparse or ragged one replaced."""
+    """Return the elements of a tensor, sparse or ragged one replaced."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(values)
     return x.with_values(values) if isinstance(x, SparseTensor) else values
@@ -74,7 +74,7 @@ class StaticVocabularyTable(LookupInterface, AutoTrackable):
             self._table = StaticHashTable(initializer, -1, name)
 
     def size(self, name: str | None = None) -> Any:
-        """The number of ids, those of the buckets included; int64."""
+        """Return the number of ids, those of the buckets included; int64."""
         known = 0 if self._table is None else self._table.size()
         return look_up("convert_to_tensor")(known, int64) + self._buckets
 
@@ -174,14 +174,14 @@ class DenseHashTable(MutableHashTable):
     def insert_or_assign(
         self, keys: TensorLike, values: TensorLike, name: str | None = None
     ) -> Any:
-        """As `insert`."""
+        """Do the same as `insert`."""
         return self.insert(keys, values)
 
     def erase(self, keys: TensorLike, name: str | None = None) -> Any:
-        """As `remove`."""
+        """Do the same as `remove`."""
         return self.remove(keys)
 
 
 def _item(x: Tensor) -> Any:
-    """The element of an eager tensor."""
+    """Return the element of an eager tensor."""
     return np.asarray(x.numpy(), object).item()

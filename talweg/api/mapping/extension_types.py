@@ -24,7 +24,7 @@ def map_separately(
     elems: object,
     signature: object,
 ) -> Any:
-    """What `apply(fn, elems, signature)` gives, which is shown tensors only.
+    """Call `apply(fn, elems, signature)` so that it is shown tensors only.
 
     Values of extension types are lists of their encoding there; the result of `fn` is taken
     apart, and that of `apply` put together, as fn's first result was.
@@ -61,7 +61,7 @@ def _batch_spec(spec: object) -> Any:
 
 
 def _encoding(kind: object) -> Any:
-    """What tells of the encoding of results of a kind: a list of specs."""
+    """List the specs of the tensors that encode results of a kind."""
     if isinstance(kind, ExtensionType):
         kind = kind._type_spec
     if not isinstance(kind, ExtensionTypeSpec):

@@ -47,7 +47,7 @@ def is_composite(value: object) -> bool:
     return structure.kind_of(value) == structure.COMPOSITE
 
 
-def mapped_leaves(function: str, elems: object) -> list:
+def flatten_elements(function: str, elems: object) -> list:
     """The leaves of `elems`, tensors of rank 1 or more and composites; ValueError for others."""
     leaves = structure.flatten(elems)
     if not leaves:
@@ -64,7 +64,7 @@ class Slices:
     """A nest of tensors [n, ...], seen as n nests of the slices."""
 
     def __init__(self, function: str, elems: Any):
-        self.structure, self.leaves = elems, mapped_leaves(function, elems)
+        self.structure, self.leaves = elems, flatten_elements(function, elems)
         self._require_equal_sizes(function)
         self.size = _size_of(self.leaves[0])
         self.lists = [
@@ -72,7 +72,7 @@ class Slices:
         ]
 
     def _require_equal_sizes(self, function: str) -> None:
-        """ValueError for dense leaves of other sizes than the first; the run looks again."""
+        """Raise ValueError for dense leaves of other sizes than the first; the run looks again."""
         dense = [leaf for leaf in self.leaves if not is_composite(leaf)]
         if len(dense) < 2:
             return
@@ -95,7 +95,7 @@ class Slices:
 
 
 def _size_of(leaf: object) -> Any:
-    """The first dimension as an int32 tensor."""
+    """Return the first dimension as an int32 tensor."""
     if hasattr(leaf, "ragged_rank"):
         return arithmetic.cast(leaf.nrows(), dtype=int32)
     if is_composite(leaf):
@@ -106,7 +106,7 @@ def _size_of(leaf: object) -> Any:
 
 
 def _part(leaf: Tensor, values: Tensor | None, index: TensorLike | None) -> Any:
-    """One slice of a leaf."""
+    """Take one slice of a leaf."""
     if values is None:
         return _part_of_composite(leaf, index)
     base = dispatch.context.base
@@ -155,7 +155,7 @@ class TensorRows:
         self.arrays = [TensorArray(dtype, size, infer_shape=infer, element_shape=element_shape)]
 
     def write(self, arrays: list, index: Any, value: Tensor) -> list:
-        """The arrays with one more result."""
+        """Return the arrays with one more result."""
         value = tensor(value, hint=self.dtype)
         if value.dtype is not self.dtype:
             raise invalid(
@@ -167,7 +167,7 @@ class TensorRows:
         return [arrays[0].write(index, value)]
 
     def result(self, arrays: list) -> Any:
-        """All results."""
+        """Return all results."""
         return arrays[0].stack()
 
 
@@ -182,7 +182,7 @@ class RaggedRows:
             self.arrays.append(TensorArray(self.splits_dtype, size, infer_shape=False))
 
     def write(self, arrays: list, index: Any, value: Tensor) -> list:
-        """The arrays with one more result."""
+        """Return the arrays with one more result."""
         if not hasattr(value, "ragged_rank"):
             return [arrays[0].write(index, tensor(value, hint=self.dtype)), *arrays[1:]]
         lengths = value.nested_row_lengths()
@@ -190,7 +190,7 @@ class RaggedRows:
         return [*found, *[a.write(index, n) for a, n in zip(arrays[1:], lengths)]]
 
     def result(self, arrays: list) -> Any:
-        """All results as one ragged tensor."""
+        """Return all results as one ragged tensor."""
         outer = parts.list_lengths(arrays[1 if self.rank else 0].flow)
         lengths = [arithmetic.cast(outer, dtype=self.splits_dtype)]
         lengths.extend([array.concat() for array in arrays[1:]])
@@ -199,7 +199,7 @@ class RaggedRows:
 
 
 class MapOptions(NamedTuple):
-    """How the loop is run: whether gradients go through, with little memory."""
+    """Options of the loop: whether gradients go through, and with checkpoints to save memory."""
 
     back_prop: bool
     checkpoint: bool
@@ -208,7 +208,7 @@ class MapOptions(NamedTuple):
 def run_loop(
     size: Tensor, start: int, first: TensorLike, step: Callable, options: MapOptions
 ) -> Any:
-    """`state = step(i, state)` for i from `start` up to `size`."""
+    """Run `state = step(i, state)` for i from `start` up to `size`."""
     _, found = control.while_loop(
         lambda i, _: arithmetic.less(i, size),
         lambda i, state: (arithmetic.add(i, 1), step(i, state)),
@@ -226,7 +226,7 @@ def map_in_graph(
     infer_shape: bool,
     options: MapOptions,
 ) -> Any:
-    """`map_fn` in a graph."""
+    """Compute `map_fn` in a graph."""
     slices = Slices("map_fn", elems)
     like = elems if signature is None else signature
     wanted = slices.leaves if signature is None else structure.flatten(signature)
@@ -243,7 +243,7 @@ def map_in_graph(
 
 
 def _rows_for(kind: Any, size: Tensor, told: bool, infer: bool) -> Any:
-    """Where results of a kind (a tensor, a dtype, a spec) are collected."""
+    """Make the rows that collect results of a kind (a tensor, a dtype, a spec)."""
     if hasattr(kind, "ragged_rank"):
         spec = kind if isinstance(kind, TypeSpec) else kind._type_spec
         if told or not isinstance(kind, TypeSpec):
@@ -255,13 +255,13 @@ def _rows_for(kind: Any, size: Tensor, told: bool, infer: bool) -> Any:
 
 
 def _one_more(spec: Any) -> Any:
-    """The spec of ragged results together: one more ragged dimension than each has."""
+    """Return the spec of ragged results together: one more ragged dimension than each has."""
     shape = TensorShape(None) if spec.shape.rank is None else TensorShape([None, *spec.shape])
     return type(spec)(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
 
 
 class FoldLoop:
-    """What scan and the folds share: accumulators, and the order of the slices."""
+    """Base of scan and the folds: accumulators, and the order of the slices."""
 
     def __init__(
         self,
@@ -279,14 +279,14 @@ class FoldLoop:
         self.first = structure.pack(first, self.leaves)
 
     def place(self, i: TensorLike) -> Any:
-        """Which slice is number `i` in the order of the fold."""
+        """Return the number of the slice that is number `i` in the order of the fold."""
         i = convert_to_tensor(i, int32)
         if not self.reverse:
             return i
         return arithmetic.sub(arithmetic.sub(self.slices.size, 1), i)
 
     def step(self, i: TensorLike, state: TensorLike) -> Any:
-        """The accumulators after slice number `i`."""
+        """Return the accumulators after slice number `i`."""
         found = self.fn(state, self.slices[self.place(i)])
         structure.assert_same(self.first, found)
         parts = structure.flatten(found)
@@ -302,7 +302,7 @@ def fold_in_graph(
     reverse: bool,
     options: MapOptions,
 ) -> Any:
-    """`foldl` and `foldr` in a graph."""
+    """Compute `foldl` and `foldr` in a graph."""
     fold = FoldLoop(function, fn, elems, initializer, reverse)
     return run_loop(fold.slices.size, fold.start, fold.first, fold.step, options)
 
@@ -315,7 +315,7 @@ def scan_in_graph(
     infer_shape: bool,
     options: MapOptions,
 ) -> Any:
-    """`scan` in a graph."""
+    """Compute `scan` in a graph."""
     fold = FoldLoop("scan", fn, elems, initializer, reverse)
     arrays = [
         TensorArray(

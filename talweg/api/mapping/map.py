@@ -18,11 +18,11 @@ from talweg.api.export import export, look_up
 from talweg.api.mapping.extension_types import has_extensions, map_separately
 from talweg.api.mapping.graphs import (
     MapOptions,
+    flatten_elements,
     fold_in_graph,
     is_composite,
     is_symbolic,
     map_in_graph,
-    mapped_leaves,
     scan_in_graph,
 )
 from talweg.core.dtypes import DType, as_dtype
@@ -40,7 +40,7 @@ class Elements:
     """A nest of tensors [n, ...], seen as n nests of the slices."""
 
     def __init__(self, function: str, elems: Any):
-        self.structure, self.leaves = elems, mapped_leaves(function, elems)
+        self.structure, self.leaves = elems, flatten_elements(function, elems)
         sizes = [int(leaf.shape[0]) for leaf in self.leaves]
         if len(set(sizes)) > 1:
             raise value_error(
@@ -54,7 +54,7 @@ class Elements:
 
 
 def _stack_ragged(values: list, kind: Any) -> Any:
-    """Rows as one ragged tensor, with row splits of the dtype that `kind` has."""
+    """Stack rows to one ragged tensor, with row splits of the dtype that `kind` has."""
     dtype = kind.row_splits.dtype if hasattr(kind, "row_splits") else kind.row_splits_dtype
     return look_up("ragged.stack")(values).with_row_splits_dtype(dtype)
 
@@ -64,7 +64,7 @@ def _is_ragged(leaf: object) -> bool:
 
 
 def _slices(leaf: Any, size: int) -> list:
-    """The slices of a tensor, ragged or sparse tensor along its first axis."""
+    """Return the slices of a tensor, ragged or sparse tensor along its first axis."""
     if not is_composite(leaf):
         return unstack(leaf)
     if _is_ragged(leaf):
@@ -83,7 +83,7 @@ def stack_sparse(values: list) -> Any:
 def _gather(
     function: str, rows: list[list], wanted: list[tuple[DType, Any]], infer_shape: bool
 ) -> list:
-    """One stacked tensor for each leaf; `rows` are the leaves of each step's result."""
+    """Stack each leaf to one tensor; `rows` are the leaves of each step's result."""
     return [
         _stack(function, [row[position] for row in rows], dtype, shape, infer_shape)
         for position, (dtype, shape) in enumerate(wanted)
@@ -180,7 +180,7 @@ def map_fn(
 
 
 def _start(function: str, elements: Elements, initializer: object, reverse: bool) -> tuple:
-    """The first accumulator and the positions that are left."""
+    """Return the first accumulator and the positions that are left."""
     positions = list(range(elements.size))
     if reverse:
         positions.reverse()

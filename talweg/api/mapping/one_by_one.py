@@ -42,7 +42,7 @@ NO_TENSOR = (type(None), Operation)
 
 
 def in_tensors(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`fn` with values of variables, and dense gradients, where it gives variables and slices."""
+    """Wrap `fn`: variables in its result become values, and slices dense gradients."""
 
     def value_of(leaf: object) -> Any:
         if isinstance(leaf, IndexedSlices):
@@ -53,7 +53,7 @@ def in_tensors(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def map_one_by_one(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
-    """`fn` of each slice of `elems` (a nest), the results together.
+    """Call `fn` with each slice of `elems` (a nest), and put the results together.
 
     InvalidArgumentError if results that are tensors have different shapes.
     """
@@ -65,7 +65,7 @@ def map_one_by_one(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
 
 
 def _together(results: list) -> Any:
-    """Results of all slices, of which there are some."""
+    """Put the results of all slices, of which there are some, together."""
     for result in results[1:]:
         structure.assert_same(results[0], result)
     columns = zip(*[structure.flatten(result) for result in results])
@@ -109,7 +109,7 @@ def _in_graph(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
 
 
 def _rows_for(leaf: object, size: object) -> Any:
-    """Where results like `leaf` are collected."""
+    """Make the rows that collect results like `leaf`."""
     if isinstance(leaf, NO_TENSOR):
         return NoRows()
     if hasattr(leaf, "ragged_rank"):
@@ -130,11 +130,11 @@ class NoRows:
     arrays: tuple = ()
 
     def write(self, arrays: list, index: TensorLike, value: Tensor) -> list:
-        """Nothing."""
+        """Write nothing."""
         return []
 
     def result(self, arrays: list) -> None:
-        """None."""
+        """Return None, the result of functions that return no tensor."""
         return
 
 
@@ -145,12 +145,12 @@ class SparseRows:
         self.arrays = [TensorArray(kind, size, infer_shape=False) for kind in (int64, dtype, int64)]
 
     def write(self, arrays: list, index: TensorLike, value: Tensor) -> list:
-        """The arrays with one more result."""
+        """Return the arrays with one more result."""
         own = value.indices, value.values, value.dense_shape
         return [array.write(index, part) for array, part in zip(arrays, own)]
 
     def result(self, arrays: list) -> Any:
-        """All results as one sparse tensor, as large as the largest."""
+        """Return all results as one sparse tensor, as large as the largest."""
         indices, values, shapes = arrays
         counts = parts.list_lengths(values.flow)
         numbers = look_up("repeat")(look_up("range")(look_up("size")(counts, int64)), counts)

@@ -199,7 +199,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
 
 @export("math.negative", "negative")
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
-    """-x.
+    """Computes -x.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
 
@@ -212,7 +212,7 @@ def negative(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.abs", "abs")
 def absolute(x: TensorLike, name: str | None = None) -> Tensor:
-    """|x|; for complex numbers the modulus, in the real dtype.
+    """Compute |x|; for complex numbers the modulus, in the real dtype.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
     The derivative at 0 is 0.
@@ -262,7 +262,7 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.sqrt", "sqrt")
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """√x; NaN for negative numbers.
+    """Compute √x; NaN for negative numbers.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 

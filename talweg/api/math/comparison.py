@@ -136,7 +136,7 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _truths(*values: object) -> list:
-    """The operands, bool unless they are tensors of something else."""
+    """Return the operands, bool unless they are tensors of something else."""
     return [tensor(value, None if is_tensor_like(value) else bool_) for value in values]
 
 
@@ -197,7 +197,7 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _neighbours(x: object, function: str) -> tuple[Any, Any]:
-    """All elements but the last, all but the first, in row-major order."""
+    """Return all elements but the last, all but the first, in row-major order."""
     x = numeric(x, function, "x")
     size = math.prod(x.dims)
     x = reshape(x, shape=(size,))

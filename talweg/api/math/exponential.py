@@ -1,4 +1,4 @@
-"""tf.math: exponentials, logarithms and what is made of them."""
+"""tf.math: exponentials, logarithms and functions made of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @export("math.exp", "exp")
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """eˣ.
+    """Computes eˣ.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 

@@ -1,4 +1,4 @@
-"""How the functions of tf.math take their operands."""
+"""Converts and checks the operands of tf.math."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 def elementwise(function: Callable[[Any], Any], x: TensorLike) -> Any:
-    """`function` of `x` as a tensor."""
+    """Compute `function` of `x` as a tensor."""
     return function(x if type(x) is EagerTensor else convert_to_tensor(x))
 
 
 def keeping_zeros(function: Callable[[Any], Any], x: Any) -> Any:
-    """`function`, which is 0 at 0, of `x` as a tensor, or of the values of a sparse tensor."""
+    """Compute `function`, which is 0 at 0, of `x` as a tensor, or of the values of a sparse
+    tensor.
+    """
     if type(x) is not EagerTensor:
         if hasattr(x, "with_values"):
             return x.with_values(keeping_zeros(function, x.values))
@@ -30,7 +32,9 @@ def keeping_zeros(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 def flag(value: bool | None, function: str, argument: str) -> bool:
-    """`value` as a truth value; None is false, TypeError for what is neither true nor false."""
+    """Convert `value` to a truth value; None is false, TypeError for values neither true nor
+    false.
+    """
     if type(value) is bool:
         return value
     try:
@@ -42,7 +46,7 @@ def flag(value: bool | None, function: str, argument: str) -> bool:
 
 
 def numeric(x: object, function: str, argument: str) -> Tensor:
-    """`x` as a tensor of numbers; TypeError for truth values and strings."""
+    """Convert `x` to a tensor of numbers; TypeError for truth values and strings."""
     x = convert_to_tensor(x)
     if not x.dtype.is_numeric:
         raise type_error("TW102", f"{function}: {argument} has dtype {x.dtype.name}", "numbers")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def reduction_axes(axis: object, rank: int, function: str) -> tuple[int, ...]:
-    """Sorted non-negative axes from an `axis` argument."""
+    """Convert an `axis` argument to sorted non-negative axes."""
     if axis is None:
         return tuple(range(rank))
     if type(axis) is int and -rank <= axis < rank:
@@ -378,7 +378,7 @@ def count_nonzero(
     dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """How many elements over axes are not 0 (false, the empty string), as `dtype`.
+    """Count the elements over axes that are not 0 (false, the empty string), as `dtype`.
 
     input: a tensor of any dtype.  axis: None for all, or axes.  keepdims: keep reduced axes with
     size 1.

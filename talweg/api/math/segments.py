@@ -32,10 +32,10 @@ class SegmentCount(NamedTuple):
     source: Any = None
 
 
-def _sorted_operands(
+def _check_sorted_operands(
     data: object, segment_ids: object, function: str
 ) -> tuple[Tensor, Tensor, SegmentCount]:
-    """Data, ids, and how many segments there are; InvalidArgumentError for ids out of order."""
+    """Convert data and ids, and count the segments; InvalidArgumentError for ids out of order."""
     data, ids = tensor(data), tensor(segment_ids)
     if ids.dtype not in (int32, int64):
         raise invalid(
@@ -52,7 +52,7 @@ def _sorted_operands(
 
 
 def number_of_segments(ids: Tensor) -> SegmentCount:
-    """The last of the sorted ids and one; 0 if there are none."""
+    """Return the last of the sorted ids and one; 0 if there are none."""
     if type(ids) is EagerTensor:
         values = ids._array
         return SegmentCount(int(values[-1]) + 1 if values.size else 0)
@@ -61,7 +61,7 @@ def number_of_segments(ids: Tensor) -> SegmentCount:
 
 
 def _counts(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
-    """How many rows each segment has, with axes to broadcast against results of that rank."""
+    """Count the rows of each segment, with axes to broadcast against results of that rank."""
     ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=dtype)
     total = segment.segment_sum(ones, ids, count=count.size)
     return reshape(total, shape=(count.size, *(1,) * (rank - 1)))
@@ -82,7 +82,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     >>> tf.math.segment_sum([1, 2, 3, 4], [0, 0, 2, 2])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([3, 0, 7], dtype=int32)>
     """
-    data, ids, count = _sorted_operands(data, segment_ids, "segment_sum")
+    data, ids, count = _check_sorted_operands(data, segment_ids, "segment_sum")
     return segment.segment_sum(data, ids, count=count.size)
 
 
@@ -97,7 +97,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     >>> tf.math.segment_prod([1, 2, 3, 4], [0, 0, 2, 2])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 2,  1, 12], dtype=int32)>
     """
-    data, ids, count = _sorted_operands(data, segment_ids, "segment_prod")
+    data, ids, count = _check_sorted_operands(data, segment_ids, "segment_prod")
     return segment.segment_prod(data, ids, count=count.size)
 
 
@@ -113,7 +113,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     >>> tf.math.segment_mean([1.0, 2.0, 3.0, 5.0], [0, 0, 2, 2])
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1.5, 0. , 4. ], dtype=float32)>
     """
-    data, ids, count = _sorted_operands(data, segment_ids, "segment_mean")
+    data, ids, count = _check_sorted_operands(data, segment_ids, "segment_mean")
     total = segment.segment_sum(data, ids, count=count.size)
     if data.dtype in INTEGER:
         counts = _counts(ids, _rank(data, ids), count, data.dtype)
@@ -121,8 +121,8 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     return guarded.div_no_nan(total, _counts(ids, _rank(data, ids), count, data.dtype))
 
 
-def _sorted_extreme(prim: Primitive, data: TensorLike, segment_ids: TensorLike) -> Any:
-    data, ids, count = _sorted_operands(data, segment_ids, prim.name)
+def _reduce_sorted_extreme(prim: Primitive, data: TensorLike, segment_ids: TensorLike) -> Any:
+    data, ids, count = _check_sorted_operands(data, segment_ids, prim.name)
     result = prim(data, ids, count=count.size)
     filled = arithmetic.greater(_counts(ids, _rank(data, ids), count, int64), 0)
     return arithmetic.select(filled, result, arithmetic.zeros_of(result))
@@ -139,7 +139,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     >>> tf.math.segment_max([1, 2, 3, 4], [0, 0, 2, 2])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([2, 0, 4], dtype=int32)>
     """
-    return _sorted_extreme(segment.segment_max, data, segment_ids)
+    return _reduce_sorted_extreme(segment.segment_max, data, segment_ids)
 
 
 @export("math.segment_min")
@@ -153,7 +153,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     >>> tf.math.segment_min([1, 2, 3, 4], [0, 0, 2, 2])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 0, 3], dtype=int32)>
     """
-    return _sorted_extreme(segment.segment_min, data, segment_ids)
+    return _reduce_sorted_extreme(segment.segment_min, data, segment_ids)
 
 
 # -- ids in any order
@@ -181,7 +181,7 @@ def _operands(
     )
 
 
-def _unsorted_segment_reduction(
+def _reduce_unsorted_segments(
     prim: Primitive, data: object, segment_ids: object, num_segments: object
 ) -> Any:
     data, ids, count = _operands(data, segment_ids, num_segments, prim.name)
@@ -202,7 +202,7 @@ def unsorted_segment_sum(
     >>> tf.math.unsorted_segment_sum([1, 2, 3, 4], [2, 0, 2, -1], 3)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([2, 0, 4], dtype=int32)>
     """
-    return _unsorted_segment_reduction(segment.segment_sum, data, segment_ids, num_segments)
+    return _reduce_unsorted_segments(segment.segment_sum, data, segment_ids, num_segments)
 
 
 @export("math.unsorted_segment_prod")
@@ -219,7 +219,7 @@ def unsorted_segment_prod(
     >>> tf.math.unsorted_segment_prod([1, 2, 3, 4], [2, 0, 2, -1], 3)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([2, 1, 3], dtype=int32)>
     """
-    return _unsorted_segment_reduction(segment.segment_prod, data, segment_ids, num_segments)
+    return _reduce_unsorted_segments(segment.segment_prod, data, segment_ids, num_segments)
 
 
 @export("math.unsorted_segment_max")
@@ -236,7 +236,7 @@ def unsorted_segment_max(
     >>> tf.math.unsorted_segment_max([1, 2, 3, 4], [1, 0, 1, -1], 2)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
     """
-    return _unsorted_segment_reduction(segment.segment_max, data, segment_ids, num_segments)
+    return _reduce_unsorted_segments(segment.segment_max, data, segment_ids, num_segments)
 
 
 @export("math.unsorted_segment_min")
@@ -253,7 +253,7 @@ def unsorted_segment_min(
     >>> tf.math.unsorted_segment_min([1, 2, 3, 4], [1, 0, 1, -1], 2)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
     """
-    return _unsorted_segment_reduction(segment.segment_min, data, segment_ids, num_segments)
+    return _reduce_unsorted_segments(segment.segment_min, data, segment_ids, num_segments)
 
 
 @export("math.unsorted_segment_mean")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _pick_rows(
     data: object, indices: object, segment_ids: Any, num_segments: Any, function: str, accepts: Any
 ) -> tuple[Tensor, Tensor, SegmentCount]:
-    """The rows of data that take part, their ids, and the number of segments.
+    """Pick the rows of data that take part, their ids, and the number of segments.
 
     An id beyond that number is refused where the rows are reduced.
     """

@@ -1,1 +1,1 @@
-"""What is said of names: those that are absent, those that will never be there, those of specs."""
+"""Public names: the absent ones, those that will never be there, those of specs."""

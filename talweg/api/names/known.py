@@ -1,4 +1,4 @@
-"""What is known of TensorFlow's names: whether talweg has one, or TensorFlow 2.21, or TensorFlow 1.
+"""Looks up TensorFlow's names: whether talweg has one, or TensorFlow 2.21, or TensorFlow 1.
 
 talweg's own come from the table that `@export` fills; those of TensorFlow that talweg does not have
 yet stand in `absent.txt`, which `tools/compatibility.py` writes.  Nothing of the API is imported.
@@ -11,7 +11,7 @@ import functools
 from pathlib import Path
 from typing import NamedTuple
 
-from talweg.api.export import V1, shared_with_v1
+from talweg.api.export import V1, find_shared_name
 from talweg.api.names.never import never
 from talweg.api.table import NAMESPACES, TABLE
 from talweg.api.table_v1 import SHARED
@@ -201,7 +201,7 @@ MEANT = {  # functions and classes as NumPy, PyTorch and JAX call them
 
 
 class KnownNames(NamedTuple):
-    """What is known of a name."""
+    """Says of a name whether talweg and TensorFlow have it."""
 
     name: str  # as far as it was looked up: `float32.max` is `float32`
     there: bool  # talweg has it
@@ -226,7 +226,7 @@ def absent_namespaces() -> frozenset[str]:
 
 @functools.lru_cache(100_000)
 def resolve(name: str, first: bool = False) -> KnownNames:
-    """What is known of a name relative to `tf`; `first`: as TensorFlow 1 would understand it.
+    """Look up a name relative to `tf`; `first`: as TensorFlow 1 would understand it.
 
     >>> resolve("math.add").there, resolve("float32.max").name, resolve("placeholder").generation
     (True, 'float32', 1)
@@ -257,11 +257,11 @@ def only_second(name: str) -> bool:
     if not found.in_tensorflow or found.is_namespace or name.startswith(V1) or "__" in name:
         return False
     old = V1 + found.name
-    return not (old in TABLE or old in absent() or shared_with_v1(old))
+    return not (old in TABLE or old in absent() or find_shared_name(old))
 
 
 def plain(name: str) -> KnownNames:
-    """What is known of exactly this name, without a thought of the other generation."""
+    """Look up exactly this name, without a thought of the other generation."""
     name = without_v2(name)
     parts = name.split(".") if name else []
     there = tensorflow = True
@@ -283,7 +283,7 @@ def plain(name: str) -> KnownNames:
 
 
 def own_part(prefix: str) -> str:
-    """A name without `compat.v1.`."""
+    """Return a name without `compat.v1.`."""
     return prefix.removeprefix(V1) if prefix.removeprefix(V1) == "keras" else prefix
 
 
@@ -292,13 +292,15 @@ def has(name: str) -> bool:
     if name in TABLE:
         return name not in KERAS
     if name.startswith(V1):
-        other = shared_with_v1(name)
+        other = find_shared_name(name)
         return other is not None and other in TABLE
     return False
 
 
 def describe(name: str, first: bool = False) -> str:
-    """Why `tf.<name>` is not there, in a sentence; `first`: in a program for TensorFlow 1."""
+    """Explain why `tf.<name>` is not there, in a sentence; `first`: in a program for TensorFlow
+    1.
+    """
     known = resolve(name, first)
     shown = f"tf.{known.name}"
     head = known.name.removeprefix(V1).split(".")[0]
@@ -323,7 +325,7 @@ def describe(name: str, first: bool = False) -> str:
 
 
 def successor(name: str) -> str:
-    """What TensorFlow 2 has in place of a name of TensorFlow 1, as a part of a sentence."""
+    """Name TensorFlow 2's replacement of a name of TensorFlow 1, as a part of a sentence."""
     same = SHARED.get(name)
     if same is not None and has(same):
         return f": TensorFlow 2 has tf.{same}"
@@ -336,7 +338,7 @@ def successor(name: str) -> str:
 
 
 def alike(name: str) -> str:
-    """The names that look most like one, in a sentence part."""
+    """List the names that look most like one, in a sentence part."""
     space, _, last = name.rpartition(".")
     if last.startswith("_"):
         return ""  # what programs that look at objects ask for, such as `_mock_name`

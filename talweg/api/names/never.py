@@ -1,4 +1,4 @@
-"""TensorFlow's names that talweg will never have, why, and what to use in their place.
+"""TensorFlow's names that talweg will never have, the reasons, and substitutes.
 
 A rule is the beginning of names: `tpu.` is all of tf.tpu and tf.compat.v1.tpu, `raw_ops.TPU*` all
 operations whose names begin so.
@@ -89,7 +89,7 @@ raw_ops.DecodeJxl | reads JPEG XL, for which talweg would need another library |
 
 @functools.cache
 def rules() -> list[NeverName]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     lines = TABLE.strip().replace("\n    ", " ").splitlines()
     return [NeverName(*[part.strip() for part in line.split(" | ")]) for line in lines]
 
@@ -103,7 +103,7 @@ def _matcher(pattern: str) -> re.Pattern:
 
 @functools.lru_cache(10_000)
 def never(name: str) -> NeverName | None:
-    """The rule that says why a name will not be there; None if it may be.
+    """Return the rule that says why a name will not be there; None if it may be.
 
     >>> never("tpu.experimental.Topology").instead
     'tf.distribute.TPUStrategy'

@@ -15,7 +15,7 @@ BY_CLASS: dict[type, str] = {}  # specs that libraries registered
 
 
 def register(name: str) -> Callable[[type], type]:
-    """A decorator that registers a class of specs; ValueError if the name is taken."""
+    """Return a decorator that registers a class of specs; ValueError if the name is taken."""
 
     def decorate(cls: type) -> type:
         if name in REGISTERED and REGISTERED[name] is not cls:
@@ -27,7 +27,7 @@ def register(name: str) -> Callable[[type], type]:
 
 
 def get_name(cls: type) -> str:
-    """The name of a class of specs; ValueError for others."""
+    """Return the name of a class of specs; ValueError for others."""
     for name in NAMES:
         if look_up(name) is cls:
             return f"tf.{name}"
@@ -38,7 +38,7 @@ def get_name(cls: type) -> str:
 
 
 def lookup(name: str) -> type:
-    """The class of specs that has a name; ValueError if none has."""
+    """Return the class of specs that has a name; ValueError if none has."""
     if isinstance(name, str) and name.removeprefix("tf.") in NAMES and name.startswith("tf."):
         return look_up(name.removeprefix("tf."))
     if name in REGISTERED:

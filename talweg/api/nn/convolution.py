@@ -42,7 +42,7 @@ def _convolve(
     dilation: tuple,
     first: bool,
 ) -> Any:
-    """The common end of all convolutions, after their arguments were read."""
+    """End all convolutions in one way, after their arguments were read."""
     x, w = match_dtypes(x, w)
     ndim = len(strides)
     check_input_rank(x, ndim, function)
@@ -201,7 +201,7 @@ def _spatial_rank(function: str, ndim: int) -> int:
 
 
 def check_not_both(function: str, strides: tuple, dilation: tuple) -> None:
-    """ValueError if there are both strides and dilations; ValueError for either below 1."""
+    """Raise ValueError if there are both strides and dilations; ValueError for either below 1."""
     for argument, values in (("strides", strides), ("dilations", dilation)):
         if min(values) < 1:
             raise value_error(
@@ -238,7 +238,7 @@ def atrous_conv2d(
 def _depthwise_geometry(
     function: str, strides: object, padding: object, data_format: str | None, dilations: object
 ) -> tuple[dict, bool]:
-    """(strides, padding, dilation as parameters, whether channels are in front)."""
+    """Return (strides, padding, dilation as parameters, whether channels are in front)."""
     first = channels_first(data_format, 2, function)
     return {
         "strides": full_list(strides, 2, first, function, "strides"),
@@ -290,7 +290,9 @@ def depthwise_conv2d(
 
 
 def _beside(w: Tensor) -> Any:
-    """Depthwise filters [h, w, in, multiplier] as grouped ones [h, w, 1, in * multiplier]."""
+    """Reshape depthwise filters [h, w, in, multiplier] to grouped ones [h, w, 1, in *
+    multiplier].
+    """
     return reshape(w, shape=(*w.dims[:2], 1, w.dims[2] * w.dims[3]))
 
 

@@ -107,7 +107,7 @@ def _two_before(path: Any) -> Any:
 
 
 def _dense(labels: Any) -> tuple:
-    """Sparse labels as a matrix, and the length of each row."""
+    """Convert sparse labels to a matrix, and the length of each row."""
     marks = SparseTensor(labels.indices, ones_like(labels.values), labels.dense_shape)
     return to_dense(labels), reduce_sum(to_dense(marks), axis=1)
 
@@ -203,7 +203,7 @@ def ctc_loss_v1(
 
 
 def _as_sparse(labels: object, kept: Any, columns: Any) -> SparseTensor:
-    """The kept elements of a matrix, moved to the left of their rows."""
+    """Return the kept elements of a matrix, moved to the left of their rows."""
     places = nonzero(kept)
     before = cast(kept, int64)
     column = gather(_exclusive(before), cast(places[:, 0], int32), axis=0)
@@ -253,7 +253,7 @@ def ctc_greedy_decoder(
 
 
 def _decoder_operands(inputs: TensorLike, lengths: Any) -> tuple[Any, Any]:
-    """Inputs and lengths of a decoder.
+    """Convert the inputs and lengths of a decoder.
 
     InvalidArgumentError for another rank, FailedPreconditionError for other lengths.
     """
@@ -313,7 +313,9 @@ def ctc_beam_search_decoder_v1(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[Any, ...]:
-    """`tf.nn.ctc_beam_search_decoder`; labels that follow an equal one are merged on demand."""
+    """Decode as `tf.nn.ctc_beam_search_decoder`; labels that follow an equal one are merged on
+    demand.
+    """
     decoded, scores = ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths)
     if not merge_repeated:
         return decoded, scores

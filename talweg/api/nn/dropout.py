@@ -29,7 +29,7 @@ Sampler = Callable[[Any, Any], Tensor]
 
 
 def _drop(x: Any, rate: Any, noise_shape: object, sample: Sampler, function: str) -> Tensor:
-    """x / (1 - rate) where a uniform number is at least `rate`, 0 elsewhere."""
+    """Compute x / (1 - rate) where a uniform number is at least `rate`, 0 elsewhere."""
     x = tensor(x)
     if not x.dtype.is_floating:
         raise value_error(
@@ -37,7 +37,7 @@ def _drop(x: Any, rate: Any, noise_shape: object, sample: Sampler, function: str
             f"{function}: x has dtype {x.dtype.name}",
             "a floating dtype, since the elements that stay are scaled",
         )
-    rate = _checked_rate(rate, x, function)
+    rate = _check_rate(rate, x, function)
     shape = _noise_shape(noise_shape, x, function)
     if type(rate) is float and rate == 0.0:
         return x
@@ -48,8 +48,8 @@ def _drop(x: Any, rate: Any, noise_shape: object, sample: Sampler, function: str
     return select(keep, scaled, zeros_of(x))
 
 
-def _checked_rate(rate: Any, x: Tensor, function: str) -> Any:
-    """The rate as a float, or as a tensor where only running the graph tells it."""
+def _check_rate(rate: Any, x: Tensor, function: str) -> Any:
+    """Check the rate: a float, or a tensor where only running the graph tells it."""
     if isinstance(rate, Variable):
         rate = rate.value()
     if not isinstance(rate, (Tensor, float, int)) and np.ndim(rate):

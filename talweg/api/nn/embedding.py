@@ -1,4 +1,4 @@
-"""tf.nn: looking rows up in a table."""
+"""tf.nn: embedding look-ups, rows of a table by their ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _table(params: object) -> Any:
-    """One table: `params`, or the parts of one that a list holds, one after the other."""
+    """Join the parts of a table that a list holds; `params` if it is one table."""
     if not isinstance(params, (list, tuple)):
         return params
     if not params:

@@ -95,7 +95,7 @@ def embedding_lookup_sparse(
 
 
 def _ids_by_row(ids: Any, function: str) -> tuple:
-    """The ids, and for each the row that it stands in."""
+    """Return the ids, and for each the row that it stands in."""
     if isinstance(ids, RaggedTensor):
         if ids.ragged_rank != 1 or ids.flat_values.ndim != 1:
             raise value_error(

@@ -85,7 +85,7 @@ def fractional_avg_pool(
 def _sequences(
     function: str, value: TensorLike, ratio: Any, pseudo_random: bool, seed: int
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The tensor, and the borders of its windows on both spatial axes."""
+    """Return the tensor, and the borders of its windows on both spatial axes."""
     ratios = ratio if isinstance(ratio, (list, tuple)) else [ratio]
     if any(part < 1 for part in ratios):
         raise value_error("TW207", f"{function}: pooling_ratio={ratio}", "at least 1.0")
@@ -111,7 +111,7 @@ def _sequences(
 def _borders(
     function: str, size: int, ratio: Any, pseudo_random: bool, random: np.random.Generator
 ) -> np.ndarray:
-    """Increasing borders 0 ... size of floor(size / ratio) windows."""
+    """Draw increasing borders 0 ... size of floor(size / ratio) windows."""
     outputs = int(size / ratio)
     if outputs < 1:
         raise invalid("TW207", f"{function}: pooling_ratio={ratio} for {size} elements")
@@ -129,7 +129,7 @@ def _borders(
 def _spread(
     x: Tensor, rows: np.ndarray, columns: np.ndarray, overlapping: bool, fill: float
 ) -> tuple[Any, tuple[int, int], list[np.ndarray]]:
-    """(x with all windows side by side and of equal size, that size, the true sizes per axis).
+    """Spread x: (all windows side by side and of equal size, that size, the true sizes per axis).
 
     Smaller windows are filled up with an element `fill` that is put behind x.
     """
@@ -207,7 +207,7 @@ def with_space_to_batch(
 def _base_padding(
     function: str, padding: str, rates: tuple, filter_shape: object
 ) -> tuple[list[int], list[int]]:
-    """How many zeros "SAME" puts in front of and behind each axis; none for "VALID"."""
+    """Compute the zeros that "SAME" puts in front of and behind each axis; none for "VALID"."""
     if padding == "VALID":
         return [0] * len(rates), [0] * len(rates)
     if padding != "SAME":

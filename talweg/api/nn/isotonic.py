@@ -24,7 +24,7 @@ class IsotonicRegression(NamedTuple):
 
 
 def _pools(row: np.ndarray) -> list[int]:
-    """The lengths of the runs that are averaged so that a row does not rise.
+    """Compute the lengths of the runs that are averaged so that a row does not rise.
 
     Pool adjacent violators: Best and Chakravarti 1990, "Active set algorithms for isotonic
     regression".
@@ -75,7 +75,7 @@ def isotonic_regression(
 
 
 def _regress(x: Tensor) -> tuple[Any, np.ndarray]:
-    """The nearest sequences that do not rise, along the last axis, and their runs."""
+    """Return the nearest sequences that do not rise, along the last axis, and their runs."""
     rows = array_of(x).reshape(-1, x.dims[-1]) if x.dims[-1] else np.zeros((0, 0))
     sizes = [_pools(row.astype(np.float64)) for row in rows]
     flat = np.array([size for row in sizes for size in row], np.int64)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def precise(x: Tensor) -> Any:
-    """`x`, 16-bit floats as float32."""
+    """Convert 16-bit floats to float32."""
     return cast(x, dtype=float32) if x.dtype.is_floating and x.dtype.size == 2 else x
 
 
@@ -71,7 +71,7 @@ def softmax_cross_entropy_with_logits(
 
 
 def _flat(dims: tuple) -> tuple:
-    """The dimensions as two: all but the last, and the last."""
+    """Return the dimensions as two: all but the last, and the last."""
     return (math.prod(dims[:-1]), *(dims[-1:] or (1,)))
 
 
@@ -79,7 +79,7 @@ def _flat(dims: tuple) -> tuple:
 def sparse_softmax_cross_entropy_with_logits(
     labels: TensorLike, logits: object, name: str | None = None
 ) -> Tensor:
-    """-log_softmax(logits)[label]: the cross entropy where one class is right.
+    """Compute -log_softmax(logits)[label], the cross entropy where one class is right.
 
     labels: int32 or int64 class numbers, [...].  logits: floats, [..., c].  The result, [...], has
     the dtype of logits.  ValueError where ranks or shapes do not match; InvalidArgumentError for
@@ -117,7 +117,7 @@ def _both(labels: object, logits: object, function: str) -> None:
 
 
 def _of_shape(y: Tensor, x: Tensor, function: str, names: str) -> Any:
-    """`y`, which must have the shape of x."""
+    """Return `y`, which must have the shape of x."""
     if dims_differ(x.dims, y.dims):
         raise value_error(
             "TW204", f"{function}: {names} have the shapes {x.dims} and {y.dims}", "one shape"

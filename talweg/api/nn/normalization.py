@@ -37,7 +37,7 @@ def _mean(x: Tensor, axes: tuple) -> Any:
 
 
 def _drop(x: Tensor, axes: tuple, keepdims: bool) -> Any:
-    """`x` without `axes`, which have size 1, unless they are to be kept."""
+    """Drop `axes` of size 1 from `x`, unless they are to be kept."""
     return x if keepdims else layout.reshape(x, shape=reduced_dims(x.dims, axes, False))
 
 
@@ -68,12 +68,12 @@ def moments(
     wide = precise(given)
     axes = axes_argument(axes, wide.ndim, "moments", "axes")
     mean = _mean(wide, axes)
-    variance = _mean(_squared_modulus(wide - mean), axes)
+    variance = _mean(_square_modulus(wide - mean), axes)
     return tuple(_back(_drop(m, axes, keepdims), given.dtype) for m in (mean, variance))
 
 
-def _squared_modulus(x: Tensor) -> Tensor:
-    """|x|², in the dtype of x."""
+def _square_modulus(x: Tensor) -> Tensor:
+    """Compute |x|², in the dtype of x."""
     if not x.dtype.is_complex:
         return arithmetic.square(x)
     real, imaginary = look_up("math.real")(x), look_up("math.imag")(x)
@@ -121,7 +121,7 @@ def sufficient_statistics(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Any, ...]:
-    """What moments are made of: (count, sum(x - shift), sum((x - shift)²), shift or None).
+    """Compute the sums for moments: (count, sum(x - shift), sum((x - shift)²), shift or None).
 
     x: floats.  shift: a number or tensor, subtracted first so that less is lost by rounding.
 
@@ -148,7 +148,7 @@ def normalize_moments(
     shift: TensorLike,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance from what `sufficient_statistics` gives.
+    """Compute the mean and the variance of the sums of `sufficient_statistics`.
 
     counts: a scalar; mean_ss, variance_ss, shift (or None): tensors that broadcast.
 

@@ -56,7 +56,7 @@ def _pool(
     data_format: str | None,
     dilation: tuple[Any, ...] | None = None,
 ) -> Any:
-    """The common end of all poolings: read the arguments, run the primitive with channels last."""
+    """End all poolings in one way: read the arguments, run the primitive with channels last."""
     prim, lists = KINDS[kind]
     x = tensor(input)
     first = channels_first(data_format, ndim, function)
@@ -88,7 +88,7 @@ def _pool(
 
 
 def within_reach(sizes: Any, window: Any, strides: Any, padding: object, dilation: Any) -> tuple:
-    """Windows without the ends that never meet the image, where "SAME" has very large ones.
+    """Cut off the ends of windows that never meet the image, where "SAME" has very large ones.
 
     Returns (window, padding).  What a pooling does grows with its window; these give the same.
     """

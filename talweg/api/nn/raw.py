@@ -28,7 +28,7 @@ ONES = (1, 1, 1, 1, 1)
 
 
 def _padding(padding: Any, explicit_paddings: Any) -> Any:
-    """The public form of a padding and its flat list of numbers."""
+    """Return the public form of a padding and its flat list of numbers."""
     if padding != "EXPLICIT":
         return padding
     flat = list(explicit_paddings)
@@ -85,7 +85,7 @@ def Conv2D(
     dilations=ONES[:4],
     name=None,
 ):
-    """`tf.nn.conv2d`."""
+    """Compute `tf.nn.conv2d`."""
     padding = _padding(padding, explicit_paddings)
     return convolution.conv2d(input, filter, strides, padding, data_format, dilations)
 
@@ -148,7 +148,7 @@ def Conv2DBackpropFilter(
 
 @export("raw_ops.Conv3D")
 def Conv3D(*, input, filter, strides, padding, data_format="NDHWC", dilations=ONES, name=None):
-    """`tf.nn.conv3d`."""
+    """Compute `tf.nn.conv3d`."""
     return convolution.conv3d(input, filter, strides, padding, data_format, dilations)
 
 
@@ -214,7 +214,7 @@ def DepthwiseConv2dNative(
     dilations=ONES[:4],
     name=None,
 ):
-    """`tf.nn.depthwise_conv2d`."""
+    """Compute `tf.nn.depthwise_conv2d`."""
     padding = _padding(padding, explicit_paddings)
     return convolution.depthwise_conv2d(input, filter, strides, padding, data_format, dilations)
 
@@ -232,7 +232,7 @@ def DepthwiseConv2dNativeBackpropInput(
     dilations=ONES[:4],
     name=None,
 ):
-    """`tf.nn.depthwise_conv2d_backprop_input`."""
+    """Compute `tf.nn.depthwise_conv2d_backprop_input`."""
     padding = _padding(padding, explicit_paddings)
     return convolution.depthwise_conv2d_backprop_input(
         input_sizes, filter, out_backprop, strides, padding, data_format, dilations
@@ -252,7 +252,7 @@ def DepthwiseConv2dNativeBackpropFilter(
     dilations=ONES[:4],
     name=None,
 ):
-    """`tf.nn.depthwise_conv2d_backprop_filter`."""
+    """Compute `tf.nn.depthwise_conv2d_backprop_filter`."""
     padding = _padding(padding, explicit_paddings)
     return convolution.depthwise_conv2d_backprop_filter(
         input, filter_sizes, out_backprop, strides, padding, data_format, dilations
@@ -273,7 +273,7 @@ def _choice(
     padding: Any,
     form: Any,
 ) -> Any:
-    """`max_pool_scatter` or `max_pool_gather` in any data format."""
+    """Compute `max_pool_scatter` or `max_pool_gather` in any data format."""
     x, y = match_dtypes(x, y)
     x, moved = match_dtypes(x, moved)
     ndim = x.ndim - 2
@@ -314,14 +314,14 @@ def _average(
 
 @export("raw_ops.MaxPool")
 def MaxPool(*, input, ksize, strides, padding, explicit_paddings=(), data_format="NHWC", name=None):
-    """`tf.nn.max_pool2d`."""
+    """Compute `tf.nn.max_pool2d`."""
     padding = _padding(padding, explicit_paddings)
     return pooling.max_pool2d(input, ksize, strides, padding, data_format)
 
 
 @export("raw_ops.MaxPoolV2")
 def MaxPoolV2(*, input, ksize, strides, padding, data_format="NHWC", name=None):
-    """`tf.nn.max_pool2d`."""
+    """Compute `tf.nn.max_pool2d`."""
     return pooling.max_pool2d(
         input,
         list(integers(ksize, "MaxPoolV2", "ksize")),
@@ -333,7 +333,7 @@ def MaxPoolV2(*, input, ksize, strides, padding, data_format="NHWC", name=None):
 
 @export("raw_ops.MaxPool3D")
 def MaxPool3D(*, input, ksize, strides, padding, data_format="NDHWC", name=None):
-    """`tf.nn.max_pool3d`."""
+    """Compute `tf.nn.max_pool3d`."""
     return pooling.max_pool3d(input, ksize, strides, padding, data_format)
 
 
@@ -405,7 +405,7 @@ def MaxPool3DGrad(
 def MaxPoolWithArgmax(
     *, input, ksize, strides, padding, Targmax=dtypes.int64, include_batch_in_index=False, name=None
 ):
-    """`tf.nn.max_pool_with_argmax`."""
+    """Compute `tf.nn.max_pool_with_argmax`."""
     return pooling.max_pool_with_argmax(
         input, ksize, strides, padding, "NHWC", Targmax, include_batch_in_index
     )
@@ -413,13 +413,13 @@ def MaxPoolWithArgmax(
 
 @export("raw_ops.AvgPool")
 def AvgPool(*, value, ksize, strides, padding, data_format="NHWC", name=None):
-    """`tf.nn.avg_pool2d`."""
+    """Compute `tf.nn.avg_pool2d`."""
     return pooling.avg_pool2d(value, ksize, strides, padding, data_format)
 
 
 @export("raw_ops.AvgPool3D")
 def AvgPool3D(*, input, ksize, strides, padding, data_format="NDHWC", name=None):
-    """`tf.nn.avg_pool3d`."""
+    """Compute `tf.nn.avg_pool3d`."""
     return pooling.avg_pool3d(input, ksize, strides, padding, data_format)
 
 
@@ -434,17 +434,17 @@ def AvgPoolGrad(*, orig_input_shape, grad, ksize, strides, padding, data_format=
 
 @export("raw_ops.Dilation2D")
 def Dilation2D(*, input, filter, strides, rates, padding, name=None):
-    """`tf.nn.dilation2d`."""
+    """Compute `tf.nn.dilation2d`."""
     return morphology.dilation2d(input, filter, strides, padding, "NHWC", rates)
 
 
 @export("raw_ops.ExtractImagePatches")
 def ExtractImagePatches(*, images, ksizes, strides, rates, padding, name=None):
-    """`tf.image.extract_patches`."""
+    """Compute `tf.image.extract_patches`."""
     return extract_patches(images, ksizes, strides, rates, padding)
 
 
 @export("raw_ops.ExtractVolumePatches")
 def ExtractVolumePatches(*, input, ksizes, strides, padding, name=None):
-    """`tf.extract_volume_patches`."""
+    """Compute `tf.extract_volume_patches`."""
     return extract_volume_patches(input, ksizes, strides, padding)

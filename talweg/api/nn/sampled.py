@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class AccidentalHits(NamedTuple):
-    """Where sampled classes are true ones: the row, the place among the samples, what to add."""
+    """Accidental hits of sampled classes: the row, the place among the samples, the weight to
+    add.
+    """
 
     indices: Any
     ids: Any
@@ -33,7 +35,7 @@ class AccidentalHits(NamedTuple):
 
 
 def _hits(labels: object, sampled: object) -> Any:
-    """[batch, num_true, num_sampled]: whether a sampled class is that true class."""
+    """Test [batch, num_true, num_sampled]: whether a sampled class is that true class."""
     return arithmetic.equal(look_up("expand_dims")(labels, 2), sampled)
 
 
@@ -45,7 +47,7 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> AccidentalHits:
-    """Which sampled classes are true ones: (indices, ids, weights).
+    """Find the sampled classes that are true ones: (indices, ids, weights).
 
     true_classes: int64 [batch, num_true].  sampled_candidates: int64 [num_sampled].  The weights
     are the lowest float32: added to the logit of a hit, they take it out of a softmax.
@@ -78,7 +80,9 @@ def _logits(
     remove_accidental_hits: bool,
     lookup: Any,
 ) -> tuple[Any, Any]:
-    """Logits and labels [batch, num_true + num_sampled] of the true and the sampled classes."""
+    """Compute logits and labels [batch, num_true + num_sampled] of the true and the sampled
+    classes.
+    """
     reshape, concat, matmul = look_up("reshape"), look_up("concat"), look_up("matmul")
     sampled, true_expected, sampled_expected = [stop_gradient(x) for x in sampled_values]
     sampled = cast(sampled, dtype=int64)
@@ -241,8 +245,10 @@ def _softmax(
     return function(labels=stop_gradient(targets), logits=logits)
 
 
-def _sharded_lookup(strategy: str) -> Any:
-    """Looking rows up in a table whose rows are dealt out over several as `strategy` says."""
+def _make_sharded_lookup(strategy: str) -> Any:
+    """Make the look-up of rows in a table whose rows are dealt out over several as `strategy`
+    says.
+    """
     lookup = look_up("compat.v1.nn.embedding_lookup")
     return lambda params, ids: lookup(params, ids, partition_strategy=strategy)
 
@@ -272,7 +278,7 @@ def nce_loss_v1(
         num_true,
         sampled_values,
         remove_accidental_hits,
-        _sharded_lookup(partition_strategy),
+        _make_sharded_lookup(partition_strategy),
     )
 
 
@@ -303,5 +309,5 @@ def sampled_softmax_loss_v1(
         sampled_values,
         remove_accidental_hits,
         seed,
-        _sharded_lookup(partition_strategy),
+        _make_sharded_lookup(partition_strategy),
     )

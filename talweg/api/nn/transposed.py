@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import ShapeLike, TensorLike, WindowLike
 
 
-def _transposed_convolution(
+def _convolve_transposed(
     function: str,
     g: object,
     w: object,
@@ -37,7 +37,7 @@ def _transposed_convolution(
     dilation: tuple,
     first: bool,
 ) -> Any:
-    """The common end of all transposed convolutions: the input gradient of a convolution."""
+    """End all transposed convolutions in one way: by the input gradient of a convolution."""
     g, w = match_dtypes(g, w)
     ndim = len(strides)
     check_input_rank(g, ndim, function)
@@ -67,7 +67,7 @@ def _transposed_convolution(
 def _output_shape(
     function: str, output_shape: object, g: Any, w: Any, ndim: int, first: bool
 ) -> tuple[Size, tuple, Size]:
-    """(batch size, spatial sizes, channels) of `output_shape`.
+    """Read (batch size, spatial sizes, channels) of `output_shape`.
 
     It may leave out batch size and channels.
     """
@@ -119,7 +119,7 @@ def conv1d_transpose(
     [1.0, 10.0, 2.0, 20.0]
     """
     first = channels_first(data_format, 1, "conv1d_transpose")
-    return _transposed_convolution(
+    return _convolve_transposed(
         "conv1d_transpose",
         input,
         filters,
@@ -147,7 +147,7 @@ def conv2d_transpose(
     `output_shape` is the shape of the result; windows over it must number as many as input has.
     """
     first = channels_first(data_format, 2, "conv2d_transpose")
-    return _transposed_convolution(
+    return _convolve_transposed(
         "conv2d_transpose",
         input,
         filters,
@@ -172,7 +172,7 @@ def conv3d_transpose(
 ) -> Tensor:
     """The transpose (the input gradient) of `conv3d`; filters [depth, height, width, out, in]."""
     first = channels_first(data_format, 3, "conv3d_transpose")
-    return _transposed_convolution(
+    return _convolve_transposed(
         "conv3d_transpose",
         input,
         filters,
@@ -236,6 +236,6 @@ def atrous_conv2d_transpose(
             f"{function}: value has {value.dims[-1]} channels, filters have shape {filters.dims}",
             "the filters' last dimension equal to the number of channels",
         )
-    return _transposed_convolution(
+    return _convolve_transposed(
         function, value, filters, output_shape, (1, 1), padding, rates, False
     )

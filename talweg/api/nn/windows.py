@@ -50,7 +50,8 @@ def channels_first(data_format: str | None, ndim: int, function: str) -> bool:
 def per_axis(
     value: object, ndim: int, first: bool, function: str, argument: str
 ) -> tuple[int, ...]:
-    """One number per spatial axis from None (ones), a number, or a list of 1, ndim or ndim + 2.
+    """Convert None (ones), a number, or a list of 1, ndim or ndim + 2 to one number per spatial
+    axis.
 
     In the longest form the entries of the batch and channel axes must be 1.
     """
@@ -71,7 +72,9 @@ def per_axis(
 def axis_entries(
     value: Any, ndim: int, first: bool, function: str, argument: str
 ) -> tuple[tuple[int, ...], tuple[int, int]]:
-    """As `per_axis`, with the entries of (batch, channels) beside those of the spatial axes."""
+    """Convert as `per_axis`, with the entries of (batch, channels) beside those of the spatial
+    axes.
+    """
     if value is None:
         return (1,) * ndim, (1, 1)
     if isinstance(value, float):
@@ -93,7 +96,9 @@ def axis_entries(
 
 
 def full_list(value: Any, ndim: int, first: bool, function: str, argument: str) -> tuple[int, ...]:
-    """One number per spatial axis from a list of ndim + 2, the only form some functions take."""
+    """Convert a list of ndim + 2, the only form some functions take, to one number per spatial
+    axis.
+    """
     if not isinstance(value, (list, tuple)) and not getattr(value, "shape", ()):
         raise type_error(
             "TW104",
@@ -112,7 +117,7 @@ def full_list(value: Any, ndim: int, first: bool, function: str, argument: str) 
 def padding_argument(
     value: object, ndim: int, first: bool, function: str, lists: bool = True
 ) -> Any:
-    """ "SAME", "VALID" or a (front, behind) pair per spatial axis from the public argument.
+    """Convert the public argument to "SAME", "VALID" or a (front, behind) pair per spatial axis.
 
     Explicit paddings come as a list of ndim + 2 pairs, in the order of the data format; functions
     that pass `lists` false take names only.
@@ -139,7 +144,7 @@ def padding_argument(
 def check_windows_fit(
     function: str, sizes: Sequence, window: Sequence, padding: Any, dilation: Sequence
 ) -> None:
-    """ValueError, while a graph is built, for a window that is larger than the padded input.
+    """Raise ValueError, while a graph is built, for a window larger than the padded input.
 
     The result would be empty, as it is eagerly: in a network that is a picture that is too small.
     """
@@ -188,7 +193,7 @@ def _spatial_part(entries: tuple, first: bool) -> tuple:
 
 
 def match_dtypes(x: object, w: object) -> tuple[Any, Any]:
-    """Both as tensors; one that is no tensor yet takes the dtype of the other."""
+    """Convert both to tensors; one that is no tensor yet takes the dtype of the other."""
     if is_tensor_like(x):
         x = tensor(x)
         return x, tensor(w) if is_tensor_like(w) else tensor(w, dtype=x.dtype)
@@ -200,7 +205,7 @@ def match_dtypes(x: object, w: object) -> tuple[Any, Any]:
 
 
 def channels_last(x: Any, first: bool) -> Any:
-    """`x` with its channel axis (axis 1 if `first`) moved to the end."""
+    """Move the channel axis of `x` (axis 1 if `first`) to the end."""
     if not first:
         return x
     rank = x.ndim
@@ -208,7 +213,7 @@ def channels_last(x: Any, first: bool) -> Any:
 
 
 def channels_back(y: Tensor, first: bool) -> Any:
-    """The opposite of `channels_last`."""
+    """Return the opposite of `channels_last`."""
     if not first:
         return y
     rank = y.ndim
@@ -216,7 +221,9 @@ def channels_back(y: Tensor, first: bool) -> Any:
 
 
 def check_input_rank(x: Any, ndim: int, function: str, argument: str = "input") -> None:
-    """InvalidArgumentError unless `x` has at least a batch axis, `ndim` axes, and channels."""
+    """Raise InvalidArgumentError unless `x` has at least a batch axis, `ndim` axes, and
+    channels.
+    """
     if x.ndim < ndim + 2:
         raise invalid(
             "TW203",
@@ -226,7 +233,9 @@ def check_input_rank(x: Any, ndim: int, function: str, argument: str = "input") 
 
 
 def with_batch_axes(x: Any, rank: int, run: Callable[[Any], Any]) -> Any:
-    """`run` of x with its first axes merged, so that it has `rank` axes; they are split again."""
+    """Call `run` of x with its first axes merged, so that it has `rank` axes; they are split
+    again.
+    """
     if x.ndim <= rank:
         return run(x)
     lead = x.dims[: x.ndim - rank + 1]

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 
 def _nudge(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any, Any]:
-    """(whether the range is empty, the step, the range moved so that 0 is one of its numbers)."""
+    """Return (whether the range is empty, the step, the range moved so that 0 is one of its
+    numbers).
+    """
     if not 2 <= num_bits <= 16:
         raise invalid("TW207", f"num_bits is {num_bits}", "2 to 16")
     first, last = (1 if narrow_range else 0), 2**num_bits - 1

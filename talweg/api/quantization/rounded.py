@@ -1,4 +1,4 @@
-"""Floats rounded to what a few bits hold, in place: for training with quantization in mind."""
+"""Fake quantization: floats rounded to the values of a few bits, for training."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _integers(signed: bool, bits: int, narrow: bool) -> tuple[int, int]:
 
 
 def _beside(x: Tensor, number: object, axis: int | None, given: bool) -> Any:
-    """An end of the range, in the dtype and with the axes of x."""
+    """Return an end of the range, in the dtype and with the axes of x."""
     number = cast(tensor(number), x.dtype)
     if number.ndim == 0:
         return number
@@ -40,7 +40,7 @@ def _beside(x: Tensor, number: object, axis: int | None, given: bool) -> Any:
 def _round_to_step(
     x: object, low: object, high: object, ends: tuple[int, int], round_mode: str, clipped: bool
 ) -> Any:
-    """x as a multiple of the step that the range and the integers give."""
+    """Round x to a multiple of the step that the range and the integers give."""
     least, most = ends
     scale = scale_of(low, high, least, most)
     one = look_up("ones_like")(scale)
@@ -91,7 +91,7 @@ def quantize_and_dequantize_v2(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Any:
-    """`input`, rounded to what `num_bits` hold of its range, or of the range given; 0 stays 0.
+    """Round `input` to the values of `num_bits` over its range, or the range given; 0 stays 0.
 
     Outside of the range given it is clipped.  The gradient passes where input_min <= input <=
     input_max, and is 0 elsewhere and for the range.  round_mode: "HALF_TO_EVEN" or "HALF_UP".

@@ -41,7 +41,7 @@ def _check(function: str, dtype: object, mode: str) -> DType:
 
 
 def limits(dtype: DType, narrow_range: bool = False) -> tuple[int, int]:
-    """The smallest and the largest integer of a quantized dtype, symmetric if narrow."""
+    """Return the smallest and the largest integer of a quantized dtype, symmetric if narrow."""
     low = BOTTOM[dtype.name]
     return low + (1 if narrow_range and low else 0), low + 2 ** BITS[dtype.name] - 1
 
@@ -57,12 +57,12 @@ def along(x: Tensor, numbers: object, axis: int | None) -> Any:
 
 
 def away_from_zero(x: Tensor) -> Tensor:
-    """The integer next to x, halves away from 0."""
+    """Return the integer next to x, halves away from 0."""
     return look_up("sign")(x) * look_up("floor")(look_up("abs")(x) + 0.5)
 
 
 def _widen(low: object, high: object, least: float) -> tuple[Any, Any]:
-    """A range that holds 0 and is not empty."""
+    """Return a range that holds 0 and is not empty."""
     zero = look_up("zeros_like")(low)
     largest = look_up("maximum")
     low = look_up("minimum")(zero, low)
@@ -72,7 +72,7 @@ def _widen(low: object, high: object, least: float) -> tuple[Any, Any]:
 
 
 def scale_of(low: Any, high: Any, least: int, most: int) -> Any:
-    """The largest factor that keeps a range within integers from `least` to `most`."""
+    """Return the largest factor that keeps a range within integers from `least` to `most`."""
     infinite = look_up("ones_like")(low) * np.inf
     factors = []
     for bound, number in ((low, least), (high, most)):
@@ -132,12 +132,12 @@ def _clip(x: object, low: object, high: object) -> Any:
 
 
 def _store(x: object, dtype: DType) -> Any:
-    """Whole numbers in a quantized dtype."""
+    """Store whole numbers in a quantized dtype."""
     return cast(cast(x, _plain(dtype)), dtype)
 
 
 def _plain(dtype: DType) -> str:
-    """The integer dtype that a quantized one stores."""
+    """Return the integer dtype that a quantized one stores."""
     return dtype.name[1:] if dtype.name.startswith("qi") else dtype.name[1:]
 
 

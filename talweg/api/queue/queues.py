@@ -29,7 +29,7 @@ def _dtypes(dtypes: object) -> list:
 
 
 def _shapes(shapes: Any, count: int) -> list | None:
-    """A shape for each component; None if they are not known."""
+    """Return a shape for each component; None if they are not known."""
     if shapes is None:
         return None
     if not isinstance(shapes, (list, tuple)) or (shapes and isinstance(shapes[0], int)):
@@ -107,7 +107,7 @@ class QueueBase:
         return self._names
 
     def _components(self, vals: Any, rows: bool) -> list:
-        """The tensors of an element, or of several; ValueError where they do not fit."""
+        """Convert the tensors of an element, or of several; ValueError where they do not fit."""
         if isinstance(vals, dict):
             if not self._names:
                 raise value_error("TW104", "Queue must have names to enqueue a dictionary")
@@ -177,7 +177,7 @@ class QueueBase:
         return self._several("QueueDequeueManyV2", n, name, True)
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
-        """Take `n` elements out, or what a closed queue still has, stacked."""
+        """Take `n` elements out, or the rest of a closed queue, stacked."""
         return self._several("QueueDequeueUpToV2", n, name, False)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
@@ -194,10 +194,10 @@ class QueueBase:
         return _operation("QueueIsClosedV2", handle=self._queue_ref, name=name)
 
     def size(self, name: str | None = None) -> Any:
-        """How many elements it has, int32."""
+        """Return the number of elements, int32."""
         return _operation("QueueSizeV2", handle=self._queue_ref, name=name)
 
-    def _named(self, name: str | None, shared_name: str | None) -> None:
+    def _set_name(self, name: str | None, shared_name: str | None) -> None:
         graph = dispatch.context.base
         self._name = (
             (shared_name or name or "queue")
@@ -239,7 +239,7 @@ class FIFOQueue(QueueBase):
             shared_name=shared_name or "",
         )
         super().__init__(dtypes, shapes, _names(names), handle)
-        self._named(name, shared_name)
+        self._set_name(name, shared_name)
 
 
 def _names(names: object) -> Any:
@@ -281,7 +281,7 @@ class PaddingFIFOQueue(QueueBase):
             shared_name=shared_name or "",
         )
         super().__init__(dtypes, shapes, _names(names), handle)
-        self._named(name, shared_name)
+        self._set_name(name, shared_name)
 
 
 @export("queue.PriorityQueue")
@@ -319,7 +319,7 @@ class PriorityQueue(QueueBase):
         )
         shapes = [TensorShape([]), *(shapes or [TensorShape(None)] * len(dtypes))]
         super().__init__([int64, *dtypes], shapes, _names(names), handle)
-        self._named(name, shared_name)
+        self._set_name(name, shared_name)
 
 
 @export("queue.RandomShuffleQueue")
@@ -360,4 +360,4 @@ class RandomShuffleQueue(QueueBase):
             shared_name=shared_name or "",
         )
         super().__init__(dtypes, shapes, _names(names), handle)
-        self._named(name, shared_name)
+        self._set_name(name, shared_name)

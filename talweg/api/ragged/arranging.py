@@ -40,7 +40,7 @@ def _axis(axis: Any, rank: int | None, function: str) -> int:
 
 
 def expand_dims(input: Any, axis: AxisLike, name: str | None = None) -> Any:
-    """A new axis of size 1."""
+    """Return a new axis of size 1."""
     place = _axis(axis, input.shape.rank + 1, "expand_dims")
     if place == 0:
         return RaggedTensor.from_uniform_row_length(input, len(array_of(input.row_splits)) - 1, 1)
@@ -50,7 +50,7 @@ def expand_dims(input: Any, axis: AxisLike, name: str | None = None) -> Any:
 
 
 def squeeze(input: Any, axis: AxisLike | None = None, name: str | None = None) -> Any:
-    """Without axes of size 1; ValueError unless they are named."""
+    """Squeeze axes of size 1; ValueError unless they are named."""
     if axis is None:
         raise value_error("TW202", "Ragged.squeeze must have an axis argument.")
     rank = input.shape.rank
@@ -70,13 +70,13 @@ def _squeeze(x: Any, place: int) -> Any:
 
 
 def concat(values: Any, axis: AxisLike, name: str | None = None) -> Any:
-    """Tensors one after the other along an axis."""
+    """Concatenate tensors along an axis."""
     parts: list[Any] = [_make_ragged(x) for x in values]
     place = _axis(axis, parts[0].shape.rank, "concat")
     if place == 0:
         return _join(parts)
     if place == 1:
-        return _joined_rows(parts)
+        return _join_rows(parts)
     return parts[0].with_values(look_up("concat")([x.values for x in parts], place - 1))
 
 
@@ -86,8 +86,8 @@ def _join(parts: list) -> Any:
     return RaggedTensor._of(values, parts[0]._integers(partition.splits_of_lengths(splits)))
 
 
-def _joined_rows(parts: list) -> Any:
-    """Rows of one number, one after the other, as one row."""
+def _join_rows(parts: list) -> Any:
+    """Join rows of one number to one row."""
     counts = {len(array_of(x.row_splits)) for x in parts}
     if len(counts) > 1:
         raise invalid("TW204", "concat: ragged tensors with different numbers of rows", "as many")
@@ -99,14 +99,14 @@ def _joined_rows(parts: list) -> Any:
 
 
 def stack(values: Any, axis: AxisLike = 0, name: str | None = None) -> Any:
-    """Tensors along a new axis."""
+    """Stack tensors along a new axis."""
     parts: list[Any] = [_make_ragged(x) for x in values]
     place = _axis(axis, parts[0].shape.rank + 1, "stack")
     return concat([expand_dims(x, place) for x in parts], place)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
-    """A tensor again and again along each axis."""
+    """Return a tensor again and again along each axis."""
     for place, count in enumerate(array_of(tensor(multiples))):
         if count == 0:
             input = _empty(input, place)
@@ -116,7 +116,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 
 
 def _empty(x: Any, place: int) -> Any:
-    """Of size 0 along an axis."""
+    """Make a tensor of size 0 along an axis."""
     if not isinstance(x, RaggedTensor):
         return x[(slice(None),) * place + (slice(0, 0),)]
     if place == 0:
@@ -127,7 +127,7 @@ def _empty(x: Any, place: int) -> Any:
 
 
 def reverse(tensor: Any, axis: AxisLike, name: str | None = None) -> Any:
-    """In the opposite order along some axes."""
+    """Reverse some axes."""
     rank = tensor.shape.rank
     places = {_axis(one, rank, "reverse") for one in np.asarray(axis).reshape(-1)}
     return _reverse(tensor, places)
@@ -148,7 +148,7 @@ def _reverse(x: Any, places: set) -> Any:
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Of x where the condition holds, else of y; the coordinates that hold, without x and y."""
+    """Select x where the condition holds, else y; the coordinates that hold, without x and y."""
     if x is not None and y is not None:
         return ragged_rows.map_flat(look_up("where"), condition, x, y)
     sparse = look_up("cast")(condition, look_up("int32")).to_sparse()
@@ -157,12 +157,12 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
-    """The flat values in another shape."""
+    """Return the flat values in another shape."""
     return look_up("reshape")(tensor.flat_values, shape)
 
 
 def add_n(inputs: Any, name: str | None = None) -> Any:
-    """The sum of ragged tensors with equal rows."""
+    """Return the sum of ragged tensors with equal rows."""
     total = inputs[0]
     for other in inputs[1:]:
         total = total + other
@@ -198,7 +198,7 @@ def cumsum(
 
 
 def softmax(logits: Any, axis: AxisLike | None = None, name: str | None = None) -> Any:
-    """Positive numbers with sum 1 in each row."""
+    """Compute the softmax of each row: positive numbers with sum 1."""
     place = _axis(-1 if axis is None else axis, logits.shape.rank, "softmax")
     if place > 1:
         return logits.with_values(look_up("nn.softmax")(logits.values, place - 1))
@@ -220,7 +220,7 @@ def split(
     num: Any = None,
     name: str | None = None,
 ):
-    """Some tensors that are one after the other in a ragged one, along its first axis."""
+    """Split a ragged tensor along its first axis."""
     if _axis(axis, value.shape.rank, "split"):
         raise value_error("TW202", f"split: axis={axis} of a ragged tensor", "0")
     rows = len(array_of(value.row_splits)) - 1

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 
 def make_segment_reduction(usual: Function) -> Function:
-    """A function like `tf.math.unsorted_segment_sum` for ragged data."""
+    """Return a function like `tf.math.unsorted_segment_sum` for ragged data."""
 
     def reduce(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
         return _reduce_segments(usual, data, segment_ids, num_segments)
@@ -60,7 +60,7 @@ def _reduce_segments(usual: Function, data: Any, ids: Any, count: Any) -> Any:
 
 
 def _check_rows(ids: RaggedTensor, data: RaggedTensor) -> Any:
-    """The values of `ids`, whose rows must be those of `data`."""
+    """Return the values of `ids`, whose rows must be those of `data`."""
     own, other = ids.row_splits, data.row_splits
     values = ids.values
     if isinstance(values, RaggedTensor):
@@ -87,7 +87,7 @@ def gather_nd(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Any:
-    """The parts of `params` at coordinates; ValueError for batch dimensions or a policy."""
+    """Return the parts of `params` at coordinates; ValueError for batch dimensions or a policy."""
     if not isinstance(batch_dims, int) or batch_dims:
         raise value_error("TW207", "batch_dims != 0 is not supported for ragged gather yet.")
     if bad_indices_policy not in ("", "DEFAULT"):
@@ -124,7 +124,7 @@ def _gather_nd(params: Any, indices: Any) -> Any:
 
 
 def _at_coordinates(x: Any, places: Any, depth: int) -> Any:
-    """The elements or slices of a ragged tensor at `places` [n, depth]."""
+    """Gather the elements or slices of a ragged tensor at `places` [n, depth]."""
     if not depth:
         rows, count = len(array_of(x.row_splits)) - 1, int(places.dims[0])
         again = ragged_rows.gather(x, wrap(np.tile(np.arange(rows), count)))
@@ -159,7 +159,7 @@ def matmul(
     grad_b: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Products of matrices, whose sizes may differ from one to the next.
+    """Multiply matrices, whose sizes may differ from one to the next.
 
     ValueError for other ranks, dtypes or numbers of matrices, InvalidArgumentError for rows of one
     matrix that differ in length and for sizes that do not fit.
@@ -185,16 +185,16 @@ def matmul(
 
 
 def _whole_matrix(x: Any) -> Any:
-    """A ragged matrix whose rows have one length, as a tensor."""
+    """Return a ragged matrix whose rows have one length, as a tensor."""
     if not isinstance(x, RaggedTensor):
         return x
     lengths = np.diff(array_of(x.row_splits))
     if len(lengths) and np.any(lengths != lengths[0]):
-        raise _ragged_inside()
+        raise _ragged_matrix_error()
     return x.to_tensor()
 
 
-def _ragged_inside() -> Exception:
+def _ragged_matrix_error() -> Exception:
     text = "The matrices in `a` and `b` may not be ragged in their innermost dimension."
     return invalid("TW204", text)
 
@@ -202,7 +202,7 @@ def _ragged_inside() -> Exception:
 def _multiply(a: Any, b: Any, flags: tuple, output_type: Any) -> Any:
     if a.shape.rank > 3:
         like = a if isinstance(a, RaggedTensor) else b
-        a, b = (_divided(x) for x in (a, b))
+        a, b = (_as_rows(x) for x in (a, b))
         if not np.array_equal(array_of(a.row_splits), array_of(b.row_splits)):
             text = "Batch dimensions of `a` and `b` do not have the same size."
             raise invalid("TW204", text)
@@ -223,8 +223,8 @@ def _multiply(a: Any, b: Any, flags: tuple, output_type: Any) -> Any:
     return _cut(product, first, second)
 
 
-def _divided(x: Any) -> RaggedTensor:
-    """The first two dimensions of a tensor as rows."""
+def _as_rows(x: Any) -> RaggedTensor:
+    """Return the first two dimensions of a tensor as rows."""
     if isinstance(x, RaggedTensor):
         return x
     rows, length = x.dims[:2]
@@ -252,23 +252,23 @@ class _Matrices:
         self.same_rows, self.same_columns = same_rows, same_columns
 
     def shape(self, place: int) -> tuple:
-        """The shape of one of the matrices."""
+        """Return the shape of one of the matrices."""
         return int(self.rows[place]), int(self.columns[place])
 
 
 def _width_of_each(x: RaggedTensor) -> np.ndarray:
-    """The number of columns of each matrix."""
+    """Return the number of columns of each matrix."""
     splits, lengths = array_of(x.row_splits), np.diff(array_of(x.values.row_splits))
     widths = np.zeros(len(splits) - 1, np.int64)
     row = partition.row_of_each(splits)
     np.maximum.at(widths, row, lengths)
     if np.any(lengths != widths[row]):
-        raise _ragged_inside()
+        raise _ragged_matrix_error()
     return widths
 
 
 def _cut(product: Any, first: _Matrices, second: _Matrices) -> RaggedTensor:
-    """The products without the padding of the operands."""
+    """Cut the padding of the operands from the products."""
     rows, columns = first.rows, second.columns
     count, most, width = (int(n) for n in product.dims)
     flat = layout.reshape(product, shape=(count * most, width))
@@ -294,7 +294,7 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Products of matrices and vectors; errors as for `matmul`."""
+    """Multiply matrices and vectors; errors as for `matmul`."""
     vectors = b if isinstance(b, RaggedTensor) else tensor(b, hint=a.dtype)
     column = look_up("expand_dims")(vectors, -1)
     product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)

@@ -1,4 +1,4 @@
-"""What public functions do with ragged tensors; they are asked from the first ragged tensor on."""
+"""Ragged dispatch: public functions take ragged tensors, from the first ragged tensor on."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _makers() -> dict[str, Maker]:
-    """For each public name, what makes the function for ragged tensors of the usual one."""
+    """Map each public name to the maker of its function for ragged tensors."""
     found: dict[str, Maker] = dict.fromkeys(elementwise.UNARY, elementwise.of_values)
     found.update(dict.fromkeys(elementwise.BINARY, elementwise.of_pairs))
     found.update({name: reducer(name) for name in REDUCTIONS})
@@ -47,7 +47,7 @@ def _makers() -> dict[str, Maker]:
 
 
 def _of_all_values(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A question about a ragged tensor's values, whatever their rows."""
+    """Return a question about a ragged tensor's values, whatever their rows."""
 
     def ask(x: RaggedTensor, name: str | None = None) -> Any:
         return original(x.flat_values, name=name)
@@ -59,8 +59,8 @@ def _always(function: Callable[..., Any], original: Callable[..., Any]) -> Calla
     return function
 
 
-@implement_hook("ragged_appears")
-def ragged_appears() -> None:
+@implement_hook("enable_ragged_dispatch")
+def enable_ragged_dispatch() -> None:
     """Have functions look for ragged tensors among their arguments."""
     for name, maker in _makers().items():
         step = functools.partial(_teach, maker)
@@ -74,7 +74,7 @@ def ragged_appears() -> None:
 
 
 def _beside_ragged(usual: Callable[..., Any]) -> Callable[..., Any]:
-    """What an operator of tensors does, but for a ragged tensor on its right."""
+    """Wrap an operator of tensors for a ragged tensor on its right."""
 
     def compute(x: Any, y: Any) -> Any:
         return ragged_rows.map_flat(usual, *ragged_rows.pair_operands(x, y))

@@ -126,12 +126,12 @@ BINARY = (
 
 
 def of_values(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the flat values of its ragged arguments."""
+    """Return a function of the flat values of its ragged arguments."""
     return lambda *args, **kwargs: ragged_rows.map_flat(original, *args, **kwargs)
 
 
 def of_pairs(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of two arguments, one or both of them ragged."""
+    """Return a function of two arguments, one or both of them ragged."""
 
     def apply(x: Tensor, y: Tensor, *args: object, **kwargs: object) -> Any:
         x, y = ragged_rows.pair_operands(x, y)

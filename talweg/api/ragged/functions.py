@@ -79,7 +79,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _depths(value: Any) -> tuple[int | None, int]:
-    """The depth of the scalars (None if there is none) and that of the deepest list."""
+    """Compute the depth of the scalars (None if there is none) and that of the deepest list."""
     if not _is_list(value):
         return 0, 0
     scalar, deepest = None, 1
@@ -250,12 +250,12 @@ def _stack(parts: list, axis: int, rank: int) -> Any:
 
 
 def _rows_of(x: Any) -> int:
-    """The number of rows; NeedsStaticError in graphs that do not know it."""
+    """Return the number of rows; NeedsStaticError in graphs that do not know it."""
     return len(array_of(x.row_splits)) - 1 if isinstance(x, RaggedTensor) else index(x.dims[0])
 
 
 def _join(parts: list, deep: bool = False) -> Any:
-    """Tensors or ragged tensors one after the other along the first axis.
+    """Concatenate tensors or ragged tensors along the first axis.
 
     deep: with rows of their own, whatever their shapes.
     """
@@ -341,7 +341,7 @@ def segment_ids_to_row_splits(
     out_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Where each row begins and ends, for elements in the rows `segment_ids`, in order.
+    """Compute the row splits of elements in the rows `segment_ids`, in order.
 
     >>> import talweg as tf
     >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2]).numpy()
@@ -367,7 +367,7 @@ def segment_ids_to_row_splits(
 def stack_dynamic_partitions(
     data: Any, partitions: Any, num_partitions: Any, name: str | None = None
 ) -> Any:
-    """Row i holds what of `data` has the number i in `partitions`, in order; a RaggedTensor.
+    """Collect in row i the parts of `data` with the number i in `partitions`; a RaggedTensor.
 
     partitions: integers in the shape of `data` (a tensor or a ragged one) or of its first axes.
     InvalidArgumentError for numbers outside [0, num_partitions), ValueError for other shapes.

@@ -20,9 +20,9 @@ SEGMENTS = {"reduce_sum": "sum", "reduce_prod": "prod", "reduce_max": "max", "re
 
 
 def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What makes of `tf.reduce_...` the same of a ragged tensor."""
+    """Make the decorator that extends `tf.reduce_...` to ragged tensors."""
 
-    def made(original: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(original: Callable[..., Any]) -> Callable[..., Any]:
         def reduce(
             input_tensor: RaggedTensor,
             axis: int | None = None,
@@ -34,7 +34,7 @@ def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return reduce
 
     kind = name
-    return made
+    return decorate
 
 
 def _reduce(original: Callable[..., Any], kind: str, x: Any, axis: object, keepdims: bool) -> Any:
@@ -75,7 +75,7 @@ def _reduce(original: Callable[..., Any], kind: str, x: Any, axis: object, keepd
 
 
 def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) -> Any:
-    """Reduced along one axis."""
+    """Reduce along one axis."""
     if axis > 1 and isinstance(x.values, RaggedTensor):
         return x.with_values(_along(original, kind, x.values, axis - 1))
     if axis > 1:
@@ -102,7 +102,7 @@ def _deviation(kind: str, mean: Any, squares: Any) -> Any:
 
 
 def along_rows(x: RaggedTensor, axis: int, segment: Callable[..., Any]) -> Any:
-    """Reduced along axis 0 or 1 by `segment(values, ids, count)`."""
+    """Reduce along axis 0 or 1 by `segment(values, ids, count)`."""
     if axis == 1 and not isinstance(x.values, RaggedTensor) and type(x.row_splits) is Symbol:
         return segment(x.values, x.value_rowids(), x.nrows())  # a graph knows the inner sizes
     splits = array_of(x.row_splits)
@@ -115,7 +115,7 @@ def along_rows(x: RaggedTensor, axis: int, segment: Callable[..., Any]) -> Any:
 
 
 def _segments(segment: Callable[..., Any], values: object, ids: np.ndarray, count: int) -> Any:
-    """Rows of one id reduced to one, element by element; rows may be ragged themselves."""
+    """Reduce rows of one id to one, element by element; rows may be ragged themselves."""
     if not isinstance(values, RaggedTensor):
         return segment(values, wrap(ids), count)
     splits = array_of(values.row_splits)

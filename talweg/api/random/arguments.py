@@ -15,7 +15,8 @@ from talweg.eager.convert import convert_to_tensor
 
 
 def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
-    """A shape as a tuple of sizes, and "int64" if it came as a tensor or array of that dtype.
+    """Convert a shape to a tuple of sizes, and "int64" if it came as a tensor or array of that
+    dtype.
 
     The dtype counts because a call with another one has a hidden stream of its own.
     InvalidArgumentError for what is no vector of integers >= 0, ValueError for unknown sizes.
@@ -23,7 +24,7 @@ def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
     if type(shape) in (list, tuple) and all(type(size) is int for size in shape):
         dims, kind = tuple(shape), "int32"
     else:
-        dims, kind = _converted_shape(shape, function)
+        dims, kind = _convert_shape(shape, function)
     for size in dims:
         if below(size, 0):
             raise invalid_value(
@@ -32,7 +33,7 @@ def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
     return dims, kind
 
 
-def _converted_shape(shape: object, function: str) -> tuple[tuple, str]:
+def _convert_shape(shape: object, function: str) -> tuple[tuple, str]:
     if isinstance(shape, TensorShape) and shape.is_fully_defined():
         return shape.as_tuple(), "int32"
     if isinstance(shape, (list, tuple)):  # NumPy's integers count as Python's
@@ -52,12 +53,12 @@ def _converted_shape(shape: object, function: str) -> tuple[tuple, str]:
 
 
 def shape_of(shape: object, function: str) -> tuple:
-    """A shape as a tuple of sizes; errors as `shape_and_kind`."""
+    """Return a shape as a tuple of sizes; errors as `shape_and_kind`."""
     return shape_and_kind(shape, function)[0]
 
 
 def check_dtype(dtype: object, accepted: tuple[DType, ...]) -> DType:
-    """`dtype` as a DType; ValueError if it is not one of `accepted`."""
+    """Convert `dtype` to a DType; ValueError if it is not one of `accepted`."""
     dtype = as_dtype(dtype)
     if dtype not in accepted:
         names = ", ".join(f"tf.{kind.name}" for kind in accepted)
@@ -81,7 +82,7 @@ def parameter(value: object, dtype: DType) -> Any:
 
 
 def sample_shape(shape: tuple, first: Any, *others: Any) -> tuple[tuple, Any]:
-    """(what stands in `shape` before the parameters' shape, the first parameter).
+    """Split `shape` at the parameters' shape: (the part before it, the first parameter).
 
     InvalidArgumentError if `shape` ends else.
     """
@@ -98,7 +99,7 @@ def sample_shape(shape: tuple, first: Any, *others: Any) -> tuple[tuple, Any]:
 
 
 def scalar_integer(value: object, function: str, argument: str) -> int:
-    """An int; InvalidArgumentError for an array, TypeError for what is no integer."""
+    """Return an int; InvalidArgumentError for an array, TypeError for what is no integer."""
     if not isinstance(value, (int, Dim)):
         value = tensor(value)
         if value.ndim:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Candidates(NamedTuple):
-    """What a candidate sampler returns."""
+    """The result of a candidate sampler."""
 
     sampled_candidates: Any
     true_expected_count: Any

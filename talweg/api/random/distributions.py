@@ -35,12 +35,12 @@ COUNTS = (int32, int64)
 
 
 def broadcast_dims(*tensors: Tensor) -> tuple:
-    """The shape tensors broadcast to; InvalidArgumentError if there is none."""
+    """Return the shape tensors broadcast to; InvalidArgumentError if there is none."""
     return shapes.broadcast_dims("random numbers", *[t.dims for t in tensors])
 
 
 def gamma_parameters(alpha: Any, beta: Any, dtype: DType) -> tuple[Tensor, Tensor | None]:
-    """α, broadcast against β, and β, of the result's dtype."""
+    """Broadcast α against β, of the result's dtype."""
     alpha = parameter(alpha, dtype)
     if beta is None:
         return alpha, None
@@ -50,7 +50,7 @@ def gamma_parameters(alpha: Any, beta: Any, dtype: DType) -> tuple[Tensor, Tenso
 
 
 def gamma_of_stream(stream: Tensor, alpha: Tensor, beta: Tensor | None, shape: tuple) -> Tensor:
-    """Gamma numbers of rate β, no smaller than the smallest normal number."""
+    """Draw gamma numbers of rate β, no smaller than the smallest normal number."""
     dtype = alpha.dtype
     drawn = distributions.random_gamma(stream, alpha, shape=shape)
     tiny = tensor(np.finfo(dtype.numpy_dtype).tiny)
@@ -110,7 +110,7 @@ def stateless_poisson(
 
 
 def old_stream(seed: object) -> tuple[Tensor, int]:
-    """The stream of the functions that know no algorithm but Philox."""
+    """Return the stream of the functions that know no algorithm but Philox."""
     return stream_of(seed, "philox")
 
 
@@ -123,7 +123,7 @@ def stateless_binomial(
     output_dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many of `counts` trials succeed, each with probability `probs`.
+    """Draw the number of `counts` trials that succeed, each with probability `probs`.
 
     seed: two integers.  counts, probs: of one float dtype; they broadcast.  output_dtype: int32,
     int64, float16, float32 or float64.  Probabilities outside [0, 1] count as the nearer bound.
@@ -226,7 +226,7 @@ def stateless_multinomial(
 
 
 def classes_of_stream(stream: Tensor, logits: object, num_samples: object, dtype: object) -> Tensor:
-    """`num_samples` classes a row from a stream."""
+    """Draw `num_samples` classes a row from a stream."""
     dtype = check_dtype(dtype, COUNTS)
     size = scalar_integer(num_samples, "categorical", "num_samples")
     return prims.random_classes(stream, tensor(logits), size=size, dtype=dtype)

@@ -109,7 +109,7 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_seed(cls, seed: object, alg: Any = None) -> Generator:
-        """A generator from an integer or a vector; see `tf.random.create_rng_state`."""
+        """Return a generator from an integer or a vector; see `tf.random.create_rng_state`."""
         alg = "philox" if alg is None else alg
         return cls(state=state_of_seed(seed, algorithm_number(alg)), alg=alg)
 
@@ -121,7 +121,7 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_key_counter(cls, key: object, counter: TensorLike, alg: str) -> Generator:
-        """A generator from a key and a counter: [2] words for Philox, [1] for ThreeFry."""
+        """Return a generator from a key and a counter: [2] words for Philox, [1] for ThreeFry."""
         return cls(state=state_of_key(key, counter, algorithm_number(alg)), alg=alg)
 
     # -- the state
@@ -158,7 +158,7 @@ class Generator(AutoTrackable):
         return self._advance(scalar_integer(delta, "Generator.skip", "delta"))
 
     def _advance(self, count: int) -> Tensor:
-        """The state, which moves on by `count` numbers."""
+        """Return the state, which moves on by `count` numbers."""
         if isinstance(self._state_var, GraphVariable):
             # Reading and writing are one operation: a run may ask for any of the graph's draws.
             return self._state_var.skip(as_factor(count, uint64))
@@ -174,7 +174,7 @@ class Generator(AutoTrackable):
         return before
 
     def _stream(self, count: int) -> Tensor:
-        """A stream for that many values; inside `vectorized_map` one for each slice."""
+        """Return a stream for that many values; inside `vectorized_map` one for each slice."""
         return for_each_slice(lambda: self._own_stream(count))
 
     def _own_stream(self, count: int) -> Tensor:
@@ -204,8 +204,8 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
-        """Normal numbers: mean + stddev * z, differentiable by both."""
-        return self._scaled("normal", shape, mean, stddev, dtype)
+        """Draw normal numbers: mean + stddev * z, differentiable by both."""
+        return self._draw_scaled("normal", shape, mean, stddev, dtype)
 
     def truncated_normal(
         self,
@@ -215,10 +215,12 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
-        """Normal numbers within two standard deviations of the mean."""
-        return self._scaled("truncated_normal", shape, mean, stddev, dtype)
+        """Draw normal numbers within two standard deviations of the mean."""
+        return self._draw_scaled("truncated_normal", shape, mean, stddev, dtype)
 
-    def _scaled(self, kind: str, shape: object, mean: object, stddev: Any, dtype: object) -> Tensor:
+    def _draw_scaled(
+        self, kind: str, shape: object, mean: object, stddev: Any, dtype: object
+    ) -> Tensor:
         dtype = as_dtype(dtype)
         if not dtype.is_floating:
             mean, stddev = parameter(mean, dtype), parameter(stddev, dtype)
@@ -234,7 +236,7 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
-        """Numbers of [minval, maxval); maxval is 1 for floats if None.
+        """Draw numbers of [minval, maxval); maxval is 1 for floats if None.
 
         Integers need both bounds, or None for both and then cover their whole range; ValueError
         otherwise.
@@ -251,7 +253,7 @@ class Generator(AutoTrackable):
     def uniform_full_int(
         self, shape: ShapeLike, dtype: DTypeLike = uint64, name: str | None = None
     ) -> Any:
-        """Integers over the whole range of int32, int64, uint32 or uint64."""
+        """Draw integers over the whole range of int32, int64, uint32 or uint64."""
         dims = shape_of(shape, "Generator.uniform_full_int")
         return numbers("bits", self._stream(math.prod(dims)), dims, as_dtype(dtype), self._alg)
 
@@ -263,7 +265,7 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = int32,
         name: str | None = None,
     ) -> Any:
-        """How many of `counts` trials succeed, each with probability `probs` (Philox only).
+        """Draw the number of `counts` trials that succeed, with probability `probs` (Philox only).
 
         `shape` is the whole shape of the result and ends in that of the (broadcast) parameters.
         """
@@ -280,12 +282,12 @@ class Generator(AutoTrackable):
     # -- more generators
 
     def make_seeds(self, count: TensorLike = 1) -> Any:
-        """Seeds for stateless functions, [2, count] int64, one pair a column."""
+        """Make seeds for stateless functions, [2, count] int64, one pair a column."""
         keys = self.uniform_full_int([count], int64)
         return stack([keys, zeros_like(keys)])
 
     def split(self, count: TensorLike = 1) -> list[Generator]:
-        """`count` new generators that are independent of this and of each other."""
+        """Split off `count` new generators that are independent of this and of each other."""
         keys = self.uniform_full_int([count], int64)
         return [
             type(self)(state=state_of_key(key, self._counter(), self._alg), alg=self._kind)
@@ -293,7 +295,7 @@ class Generator(AutoTrackable):
         ]
 
     def _counter(self) -> Tensor:
-        """The counter of a generator that has drawn nothing."""
+        """Return the counter of a generator that has drawn nothing."""
         return wrap(np.zeros(prims.STATE_SIZE[self._alg] - 1, np.int64))
 
 
@@ -301,7 +303,7 @@ class Generator(AutoTrackable):
 
 
 class _Holder:
-    """What the global generator is; none until it is asked for."""
+    """Holds the global generator, made when it is first asked for."""
 
     generator: Any = None
 

@@ -43,7 +43,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
 
 def state_of_seed(seed: object, algorithm: int) -> Tensor:
-    """The state a seed stands for, int64: three words for Philox, two for ThreeFry.
+    """Make the state a seed stands for, int64: three words for Philox, two for ThreeFry.
 
     A Python integer fills the words from the first; a list or tensor is cut, or has zeros put in
     front, to the right length.
@@ -61,13 +61,13 @@ def state_of_seed(seed: object, algorithm: int) -> Tensor:
 
 
 def _words_of_integer(seed: int, size: int) -> list[int]:
-    """`size` 64-bit words of a Python integer, lowest first, as signed integers."""
+    """Split a Python integer into `size` 64-bit words, lowest first, as signed integers."""
     words = [seed >> 64 * n & MASK64 for n in range(size)]
     return [word - (1 << 64) if word >> 63 else word for word in words]
 
 
 def state_of_key(key: object, counter: object, algorithm: int) -> Tensor:
-    """A state from a key [] and a counter [n]; ValueError for other shapes."""
+    """Return a state from a key [] and a counter [n]; ValueError for other shapes."""
     parts = []
     for value, dims in ((counter, (STATE_SIZE[algorithm] - 1,)), (key, ())):
         part = convert_to_tensor(value)
@@ -89,7 +89,7 @@ def unforeseeable_state(algorithm: int) -> Tensor:
 
 
 def check_state(state: object, algorithm: int) -> Tensor:
-    """`state` as a tensor of the algorithm's length; ValueError for another length."""
+    """Check `state`: a tensor of the algorithm's length; ValueError for another length."""
     found = convert_to_tensor(state, None if isinstance(state, (Tensor, Variable)) else int64)
     size = STATE_SIZE[algorithm]
     if found.dims != (size,):

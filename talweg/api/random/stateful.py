@@ -88,7 +88,7 @@ def get_seed(op_seed: Any) -> tuple[Any, ...]:
 
 
 def _numbers(kind: str, shape: object, dtype: DType, seed: Any) -> Tensor:
-    dims, shape_kind, size = _drawn_dims(shape, kind)
+    dims, shape_kind, size = _resolve_dims(shape, kind)
     operation = (kind, dtype.name, shape_kind)
 
     def draw(dims: tuple) -> Tensor:
@@ -99,8 +99,8 @@ def _numbers(kind: str, shape: object, dtype: DType, seed: Any) -> Tensor:
     return drawn if size is None else reshape(drawn, shape)
 
 
-def _drawn_dims(shape: Any, function: str) -> tuple[tuple, str, Any]:
-    """The dims to draw, the kind of the shape, and its product if its length is not known.
+def _resolve_dims(shape: Any, function: str) -> tuple[tuple, str, Any]:
+    """Return the dims to draw, the kind of the shape, and its product if its length is not known.
 
     Then the numbers are drawn as a vector, which has the same numbers in the same order; the
     product must be held until they are.
@@ -196,7 +196,7 @@ def uniform(
         low, high = parameter(minval, dtype), parameter(maxval, dtype)
         return drawn * (high - low) + low
     low, high = parameter(minval, dtype), parameter(maxval, dtype)
-    dims, kind, size = _drawn_dims(shape, "uniform")
+    dims, kind, size = _resolve_dims(shape, "uniform")
     operation = ("integers", dtype.name, kind)
 
     def draw(dims: tuple) -> Tensor:

@@ -39,7 +39,7 @@ FLOATS = (float16, bfloat16, float32, float64)
 
 
 def stream_of(seed: object, alg: Any) -> tuple[Tensor, int]:
-    """The stream of a pair of seeds, and the number of the algorithm."""
+    """Return the stream of a pair of seeds, and the number of the algorithm."""
     algorithm = algorithm_number(alg)
     return prims.seed_stream(tensor(seed), algorithm=algorithm), algorithm
 
@@ -50,7 +50,7 @@ def numbers(kind: str, stream: Tensor, dims: tuple, dtype: DType, algorithm: int
 
 
 def check_bounds(minval: TensorLike | None, maxval: TensorLike | None, dtype: DType) -> None:
-    """ValueError unless integers have both bounds or none."""
+    """Raise ValueError unless integers have both bounds or none."""
     if (minval is None) != (maxval is None):
         raise value_error(
             "TW207",
@@ -62,7 +62,7 @@ def check_bounds(minval: TensorLike | None, maxval: TensorLike | None, dtype: DT
 def uniform_of_stream(
     stream: Tensor, dims: tuple, minval: object, maxval: object, dtype: DType, algorithm: int
 ) -> Tensor:
-    """Uniform numbers between bounds; integers over their whole range where both are None."""
+    """Draw uniform numbers between bounds; integers over their whole range where both are None."""
     if dtype.is_integer and minval is None and maxval is None:
         return numbers("bits", stream, dims, dtype, algorithm)
     if dtype.is_integer:
@@ -227,7 +227,7 @@ def stateless_shuffle(
 
 
 def reorder(value: Tensor, stream: Tensor) -> Tensor:
-    """`value` with its first axis in the order a stream gives; a scalar stays as it is."""
+    """Reorder the first axis of `value` by a stream; a scalar stays as it is."""
     if value.ndim == 0:
         return value
     return gather(value, prims.random_order(stream, size=value.dims[0]))
@@ -235,7 +235,7 @@ def reorder(value: Tensor, stream: Tensor) -> Tensor:
 
 @export("random.experimental.index_shuffle", "compat.v1.random.experimental.index_shuffle")
 def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
-    """Where `index` comes to lie in a random permutation of 0, 1, ..., max_index.
+    """Permute `index`: its place in a random permutation of 0, 1, ..., max_index.
 
     No permutation is made, so max_index may be huge.  Each argument is for one index, or all with
     one more axis in front.  InvalidArgumentError unless 0 <= index <= max_index.
@@ -244,7 +244,7 @@ def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) ->
     >>> tf.random.experimental.index_shuffle(tf.range(10), [1, 2], 9).numpy()
     array([5, 0, 1, 4, 3, 6, 9, 8, 7, 2], dtype=int32)
     """
-    return _shuffled_index(index, seed, 2, max_index, 4)
+    return _shuffle_index(index, seed, 2, max_index, 4)
 
 
 @export("random_index_shuffle")
@@ -261,10 +261,10 @@ def random_index_shuffle(
     >>> sorted(tf.random_index_shuffle(tf.range(4), [1, 2, 3], 3, rounds=8).numpy().tolist())
     [0, 1, 2, 3]
     """
-    return _shuffled_index(index, seed, 3, max_index, rounds)
+    return _shuffle_index(index, seed, 3, max_index, rounds)
 
 
-def _shuffled_index(index: Any, seed: object, words: int, max_index: object, rounds: int) -> Tensor:
+def _shuffle_index(index: Any, seed: object, words: int, max_index: object, rounds: int) -> Tensor:
     index, seed = tensor(index), tensor(seed)
     if isinstance(max_index, Tensor) and max_index.dtype.size > index.dtype.size:
         index = cast(index, max_index.dtype)

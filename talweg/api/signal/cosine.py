@@ -43,7 +43,7 @@ def _check_norm(norm: str | None) -> None:
 
 
 def _transform(x: Tensor, kind: int, norm: str | None) -> Tensor:
-    """The transform with TensorFlow's (and SciPy's) scaling."""
+    """Return the transform with TensorFlow's (and SciPy's) scaling."""
     if x.dtype not in REALS:
         raise type_error("TW102", f"dct: input has dtype {x.dtype.name}", "float32 or float64")
     if not x.ndim:
@@ -108,7 +108,7 @@ def _quarter(x: Tensor, start: int, stop: int) -> Tensor:
 
 
 def _window(frames: Tensor, window_fn: Callable[..., Any] | None) -> Tensor:
-    """Frames times a window, by default the constant one whose squares overlap to 1."""
+    """Multiply frames by a window, by default the constant one whose squares overlap to 1."""
     if window_fn is None:
         return frames * math.sqrt(0.5)
     return frames * window_fn(frames.dims[-1], dtype=frames.dtype)

@@ -77,7 +77,7 @@ def _size(value: TensorLike, least: int, argument: str) -> int:
 
 
 def _pad_to_step(x: Tensor, length: int, step: int, value: object) -> Tensor:
-    """The signal made so long that a frame starts at every multiple of `step` within it."""
+    """Return the signal made so long that a frame starts at every multiple of `step` within it."""
     size = x.dims[-1]
     count = -(-size // step)
     if type(size) is Dim:

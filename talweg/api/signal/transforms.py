@@ -115,7 +115,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def resize_axis(x: Tensor, axis: int, size: Size, value: object = 0) -> Tensor:
-    """`x` cut off or filled up with `value` at the end of `axis`."""
+    """Cut off `axis` of `x` at the end, or fill it up with `value`."""
     own = x.dims[axis]
     if same(own, size):
         return x
@@ -211,7 +211,7 @@ def rfft(
 ) -> Tensor:
     """The first n/2 + 1 frequencies of the Fourier transform of real numbers along the last axis.
 
-    input_tensor: float32 or float64, [..., n]; fft_length: [m] cuts or fills it up to length m
+    input_tensor: float32 or float64, [..., n]; fft_length: [m] cuts or fill it up to length m
     first. ValueError for other dtypes and scalars; InvalidArgumentError for a wrong fft_length.
 
     >>> import talweg as tf
@@ -411,7 +411,7 @@ def irfftnd(
 
 
 def _roll(x: Tensor, axis: int, first: int) -> Tensor:
-    """`x` with place `first` of `axis` moved to the front."""
+    """Move place `first` of `axis` to the front."""
     if same(first, 0):
         return x
     begin = tuple(first if i == axis else 0 for i in range(x.ndim))

@@ -1,4 +1,4 @@
-"""tf.signal: windows, and what turns spectra into mel scales."""
+"""tf.signal: windows, and the matrix from spectra to the mel scale."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _window(values: np.ndarray, dtype: DType) -> Tensor:
     return wrap(np.asarray(values).astype(dtype.numpy_dtype))
 
 
-def _raised_cosine(length: int, periodic: bool, dtype: DType, a: float, b: float) -> Tensor:
-    """a - b cos(2πj/n); n is the length if periodic and even, else one less."""
+def _make_raised_cosine(length: int, periodic: bool, dtype: DType, a: float, b: float) -> Tensor:
+    """Compute a - b cos(2πj/n); n is the length if periodic and even, else one less."""
     if length == 1:
         return _window(np.ones(1), dtype)
     period = length - 1 + (1 if periodic and length % 2 == 0 else 0)
@@ -63,7 +63,7 @@ def hann_window(
     [0.0, 0.5, 1.0, 0.5]
     """
     length, dtype = _arguments(window_length, dtype, "hann_window")
-    return _raised_cosine(length, bool(periodic), dtype, 0.5, 0.5)
+    return _make_raised_cosine(length, bool(periodic), dtype, 0.5, 0.5)
 
 
 @export("signal.hamming_window")
@@ -80,7 +80,7 @@ def hamming_window(
     [0.08, 0.54, 1.0, 0.54]
     """
     length, dtype = _arguments(window_length, dtype, "hamming_window")
-    return _raised_cosine(length, bool(periodic), dtype, 0.54, 0.46)
+    return _make_raised_cosine(length, bool(periodic), dtype, 0.54, 0.46)
 
 
 @export("signal.kaiser_window")
@@ -138,7 +138,7 @@ def vorbis_window(
 
 
 def _mel(hertz: object) -> Any:
-    """The mel scale: 1127 ln(1 + f / 700)."""
+    """Return the mel scale: 1127 ln(1 + f / 700)."""
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 

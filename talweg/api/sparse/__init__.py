@@ -1,1 +1,1 @@
-"""tf.sparse: tensors of which only some elements are kept."""
+"""tf.sparse: tensors that store only some of their elements."""

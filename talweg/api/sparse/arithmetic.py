@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 
 def group_indices(indices: object, dims: Sequence[Any]) -> tuple:
-    """The distinct places, sorted, and for each place given the number of its group."""
+    """Return the distinct places, sorted, and for each place given the number of its group."""
     return sparse_places.grouped_places(indices, sizes_tensor(tuple(dims), int64))
 
 
 def columns_of(indices: object, columns: list) -> Any:
-    """Some columns of a matrix of places."""
+    """Return some columns of a matrix of places."""
     return gather(indices, wrap(np.array(columns, np.int64)), axis=1, batch_dims=0)
 
 
 def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -> SparseTensor:
-    """A value at every place of x or y: `combine` of both, zero where one has none."""
+    """Return a value at every place of x or y: `combine` of both, zero where one has none."""
     if dims_differ(dims_of(x), dims_of(y)):
         raise invalid(
             "TW204", f"{function}: the shapes are {dims_of(x)} and {dims_of(y)}", "one shape"
@@ -129,7 +129,7 @@ def _reduce(
     function: str,
     combine: Primitive,
 ) -> Any:
-    """The values with equal places on the axes left, combined."""
+    """Combine the values with equal places on the axes left."""
     x = sparse(sp_input, function)
     dims = dims_of(x)
     axes = axes_argument(axis, len(dims), function)
@@ -218,7 +218,7 @@ def _matrix(x: Any) -> Any:
 
 
 def _adjoint(x: SparseTensor) -> Any:
-    """The conjugate transpose of a sparse or dense matrix."""
+    """Return the conjugate transpose of a sparse or dense matrix."""
     if isinstance(x, SparseTensor):
         values = conj(x.values) if x.dtype.is_complex else x.values
         return make_sparse(layout.reverse(x.indices, axes=(1,)), values, dims_of(x)[::-1])

@@ -1,4 +1,4 @@
-"""tf.sparse.bincount: how often numbers occur, in dense, sparse and ragged tensors."""
+"""tf.sparse.bincount: counts numbers in dense, sparse and ragged tensors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """How often each number occurs in a tensor: counts, at the places of the numbers.
+    """Count each number in a tensor: the counts stand at the places of the numbers.
 
     values: non-negative integers, dense, sparse or ragged.  axis=0 counts all, axis=-1 the rows of
     a matrix one by one.  weights: what each counts instead of 1, of the same kind as the values.
@@ -77,13 +77,13 @@ def bincount(
 
 
 def _dtype(values: object) -> DType:
-    """The dtype of counts, which is that of the numbers, int32 or int64."""
+    """Return the dtype of counts, which is that of the numbers, int32 or int64."""
     dtype = _flat(values).dtype
     return dtype if dtype is int64 else int32
 
 
 def _flat(values: object) -> Any:
-    """The elements that are there, as a vector."""
+    """Return the elements that are there, as a vector."""
     if isinstance(values, SparseTensor):
         return values.values
     x = values.flat_values if isinstance(values, RaggedTensor) else tensor(values)
@@ -91,7 +91,9 @@ def _flat(values: object) -> Any:
 
 
 def _list_counts(values: object, axis: object) -> tuple:
-    """How many rows are counted one by one (None: all as one), each number's row, the numbers."""
+    """List (the number of rows counted one by one, None for all as one; each number's row; the
+    numbers).
+    """
     flat = arithmetic.cast(_flat(values), dtype=int64)
     count = flat.dims[0]
     if isinstance(values, SparseTensor):

@@ -30,7 +30,7 @@ def _element(value: Any) -> int:
 
 
 def _combine_hashes(first: int, second: int) -> int:
-    """TensorFlow's FingerprintCat64."""
+    """Combine hashes as TensorFlow's FingerprintCat64."""
     first, second = first & fingerprints.MASK, second & fingerprints.MASK
     result = first ^ 0xC6A4A7935BD1E995
     result ^= (_mix_hashes(second * 0xC6A4A7935BD1E995) * 0xC6A4A7935BD1E995) & fingerprints.MASK
@@ -56,7 +56,7 @@ def _join_columns(values: tuple, separator: bytes) -> bytes:
 
 
 def _crosses(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: str) -> tuple:
-    """For each row what is made of each combination: all values, and how many each row has."""
+    """Cross the features of each row by `make`: all values, and their number in each row."""
     operands, kinds = [], []
     for given in inputs:
         if isinstance(given, RaggedTensor):
@@ -84,7 +84,7 @@ def _crosses(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: 
 
 
 def _sparse_first(inputs: Any) -> list:
-    """Sparse inputs before dense ones, the order in which TensorFlow crosses them."""
+    """Sort sparse inputs before dense ones, the order in which TensorFlow crosses them."""
     return sorted(inputs, key=lambda x: not isinstance(x, SparseTensor))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def edit_distance(
     hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
 ) -> Tensor:
-    """How many insertions, deletions and exchanges make each row of `truth` of `hypothesis`.
+    """Compute the Levenshtein distance of each row of `hypothesis` to that of `truth`.
 
     hypothesis, truth: SparseTensors [..., n] of one dtype (TypeError for others); the result is
     float32, [...].  normalize: divided by the length of the truth; inf for an empty one that is not

@@ -53,7 +53,7 @@ export("SparseTensorSpec")(SparseTensorSpec)
 
 
 def sparse(value: object, function: str, argument: str = "sp_input") -> SparseTensor:
-    """`value` if it is a SparseTensor; TypeError otherwise."""
+    """Return `value` if it is a SparseTensor; TypeError otherwise."""
     if isinstance(value, SparseTensor):
         return value.narrowed()
     if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
@@ -66,27 +66,27 @@ def sparse(value: object, function: str, argument: str = "sp_input") -> SparseTe
 
 
 def take_rows(values: object, places: object) -> Any:
-    """values[places] for an array or tensor of places."""
+    """Return values[places] for an array or tensor of places."""
     places = wrap(np.asarray(places, np.int64)) if isinstance(places, np.ndarray) else places
     return indexing.gather(values, places, axis=0, batch_dims=0)
 
 
 def make_sparse(indices: object, values: object, dims: Sequence[Any]) -> SparseTensor:
-    """A SparseTensor of places (an array or a tensor), a tensor of values, and sizes."""
+    """Return a SparseTensor of places (an array or a tensor), a tensor of values, and sizes."""
     if isinstance(indices, np.ndarray):
         indices = wrap(np.asarray(indices, np.int64).reshape(-1, len(dims)))
     return SparseTensor(indices, values, sizes_tensor(tuple(dims), int64))
 
 
 def dims_of(x: SparseTensor) -> tuple:
-    """The sizes of the whole; symbolic where a graph does not know them."""
+    """Return the sizes of the whole; symbolic where a graph does not know them."""
     if type(x.dense_shape) is not Symbol:
         return x.shape.as_tuple()
     return integer_vector(x.dense_shape, "sparse", "dense_shape")
 
 
 def select_where(x: SparseTensor, chosen: object, dims: list[Any] | None = None) -> SparseTensor:
-    """The values, and their places, where the truth values `chosen` [n] are true."""
+    """Return the values, and their places, where the truth values `chosen` [n] are true."""
     places = search.nonzero(chosen)
     places = layout.reshape(places, shape=places.dims[:1])
     whole = x.dense_shape if dims is None else sizes_tensor(tuple(dims), int64)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def sparse_tensor_to_csr_sparse_matrix(
     indices: np.ndarray, values: object, dense_shape: ShapeLike
 ) -> SparseTensor:
-    """A sparse matrix, or a batch of them, from its parts."""
+    """Return a sparse matrix, or a batch of them, from its parts."""
     return SparseTensor(indices, values, dense_shape)
 
 
@@ -43,7 +43,7 @@ def csr_sparse_matrix_to_sparse_tensor(matrix: SparseTensor, dtype: DTypeLike) -
 def sparse_matrix_sparse_mat_mul(
     a: SparseTensor, b: SparseTensor, dtype: DTypeLike
 ) -> SparseTensor:
-    """a [..., m, k] times b [..., k, n]; zeros that arise by chance stay in the pattern."""
+    """Multiply a [..., m, k] by b [..., k, n]; zeros that arise by chance stay in the pattern."""
     as_dtype(dtype)
     product = matmul(to_dense(a), to_dense(b))
     pattern = matmul(_pattern(a), _pattern(b))

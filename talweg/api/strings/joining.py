@@ -75,7 +75,7 @@ def reduce_join(
     """
     x = convert(inputs)
     if isinstance(x, RaggedTensor):
-        return _reduced_rows(x, axis, keepdims, separator)
+        return _reduce_rows(x, axis, keepdims, separator)
     mark = _text(separator, "reduce_join", "separator")
     if axis is None:
         axes: tuple = tuple(reversed(range(x.ndim)))
@@ -86,8 +86,8 @@ def reduce_join(
     return prims.reduce_join(x, axes=axes, keepdims=bool(keepdims), separator=mark)
 
 
-def _reduced_rows(x: Any, axis: AxisLike | None, keepdims: bool, separator: str) -> Any:
-    """The strings of a ragged tensor along axes, joined, the last axis first."""
+def _reduce_rows(x: Any, axis: AxisLike | None, keepdims: bool, separator: str) -> Any:
+    """Return the strings of a ragged tensor along axes, joined, the last axis first."""
     rank = x.shape.rank
     if axis is None:
         found = reduce_join(x.flat_values, None, False, separator)
@@ -224,7 +224,7 @@ def ngrams(
 
 
 def _format_text(arrays: tuple, count: int) -> str:
-    """A tensor, or the values and splits of a ragged one, as text."""
+    """Return a tensor, or the values and splits of a ragged one, as text."""
     parts = [np.asarray(part) for part in arrays]
     if len(parts) > 1:
         return rows_text(*parts, summarize=count, errors="surrogateescape")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def map_strings(x: TensorLike, rule: Rule) -> Any:
-    """`rule` on the elements of a tensor, or of the values of a sparse or ragged one."""
+    """Apply `rule` to the elements of a tensor, or of the values of a sparse or ragged one."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(text_map(tensor(x.flat_values), rule=rule))
     if isinstance(x, SparseTensor):
@@ -46,7 +46,7 @@ def rule_of(
     kernel: ArrayKernel | None = None,
     **attributes: object,
 ) -> Rule:
-    """A rule that TensorFlow has as an operation of this type."""
+    """Return a rule that TensorFlow has as an operation of this type."""
     return Rule(apply, dtype, arguments, (op, (), attributes), kernel=kernel)
 
 

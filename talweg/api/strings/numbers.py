@@ -93,7 +93,7 @@ def as_string(
 
 
 def _writing(dtype: DType, precision: int, formed: bool) -> StringKernel | None:
-    """The kernel that writes numbers of a dtype in the plain form."""
+    """Return the kernel that writes numbers of a dtype in the plain form."""
     if formed or precision > DIGITS or dtype in (bool_, string, uint64):
         return None
     if dtype.is_floating:
@@ -102,7 +102,7 @@ def _writing(dtype: DType, precision: int, formed: bool) -> StringKernel | None:
 
 
 def _reading(dtype: DType) -> StringKernel:
-    """The kernel that reads plain numbers of a dtype."""
+    """Return the kernel that reads plain numbers of a dtype."""
     size = dtype.size
     if dtype.is_floating:
         return StringKernel("float_read", (size,))
@@ -171,7 +171,7 @@ def _plain_bucket(s: bytes, count: int) -> int:
     return fingerprints.murmur_hash(s) % count
 
 
-def _keyed_bucket(s: bytes, count: int, key: tuple) -> int:
+def _hash_to_bucket(s: bytes, count: int, key: tuple) -> int:
     return fingerprints.siphash(s, *key) % count
 
 
@@ -185,7 +185,7 @@ _KERNELS = {
 def _hash_buckets(
     x: object, function: str, op: str, bucket: Callable[..., int], count: int, key: tuple = ()
 ) -> Any:
-    """Each string's bucket."""
+    """Hash each string to a bucket."""
     count = int(count)
     if count < 1:
         raise invalid("TW207", f"{function}: num_buckets is {count}", "at least 1")
@@ -249,4 +249,4 @@ def to_hash_bucket_strong(
         raise invalid("TW207", f"to_hash_bucket_strong: key has {len(key)} parts", "two")
     numbers = tuple([int(part) for part in key])
     op = "StringToHashBucketStrong"
-    return _hash_buckets(input, "to_hash_bucket_strong", op, _keyed_bucket, num_buckets, numbers)
+    return _hash_buckets(input, "to_hash_bucket_strong", op, _hash_to_bucket, num_buckets, numbers)

@@ -1,4 +1,4 @@
-"""Strings cut into words and bytes."""
+"""Splitting of strings into words and bytes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def convert(x: object, dtype: DType | None = None) -> Any:
-    """A tensor or ragged tensor."""
+    """Return a tensor or ragged tensor."""
     return x if isinstance(x, (Tensor, RaggedTensor)) else tensor(x, dtype)
 
 
 def as_vector(x: TensorLike) -> tuple[Any, Callable[[Any], Any]]:
-    """The elements as a vector, and what puts the row of each element in its place.
+    """Return the elements as a vector, and the function that puts each element's row in its place.
 
     A scalar's row becomes the whole result.
     """
@@ -43,7 +43,7 @@ def as_vector(x: TensorLike) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _rows(sparse: Any) -> RaggedTensor:
-    """The rows of a sparse matrix of words."""
+    """Return the rows of a sparse matrix of words."""
     indices, values, shape = sparse
     return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=shape[0], validate=False)
 
@@ -116,7 +116,7 @@ def string_split_v1(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """What stands between any of the bytes of `sep` (a blank), of each string of a vector.
+    """Split each string of a vector at any of the bytes of `sep` (a blank).
 
     sep: if it is "", each byte is a part; skip_empty: whether empty parts are left out; delimiter:
     another name of sep; result_type: "SparseTensor" or "RaggedTensor", ValueError for others.

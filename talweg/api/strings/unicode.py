@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 
 def _decode(x: object, encoding: str, policy: kernels.Policy, parts: bool) -> tuple[Any, Any]:
-    """Characters, or with `parts` a string of each, and where they begin; a row for each string."""
+    """Decode characters, or with `parts` a string of each, and where they begin; a row for each
+    string.
+    """
     vector, place = as_vector(convert(x))
     splits, codes, offsets = decode(vector, encoding=encoding, policy=policy)
     if parts:

@@ -1,4 +1,4 @@
-"""tf.tpu.experimental.embedding: tables of embeddings on the CPU, and what is looked up there."""
+"""tf.tpu.experimental.embedding: tables of embeddings on the CPU, and their look-ups."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TPUEmbeddingForServing(AutoTrackable):
         return {table: self.variables[table.name]["parameters"] for table in self._tables}
 
     def embedding_lookup(self, features: Any, weights: Any = None) -> Any:
-        """The embeddings of features; see `serving_embedding_lookup`."""
+        """Return the embeddings of features; see `serving_embedding_lookup`."""
         tables = self.embedding_tables
         return serving_embedding_lookup(features, weights, tables, self._feature_config)
 

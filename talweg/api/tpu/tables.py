@@ -25,7 +25,7 @@ def export_description(name: str) -> Callable[[Any], Any]:
 
 @export("tpu.experimental.HardwareFeature", "compat.v1.tpu.experimental.HardwareFeature")
 class HardwareFeature:
-    """What a TPU can do.
+    """Describes the features of a TPU.
 
     tpu_hardware_feature_proto: how TensorFlow describes a TPU.
 
@@ -38,7 +38,7 @@ class HardwareFeature:
         self.tpu_hardware_feature_proto = tpu_hardware_feature_proto
 
     class EmbeddingFeature(enum.Enum):
-        """How embeddings are computed."""
+        """Names the ways of computing embeddings."""
 
         UNSUPPORTED = "UNSUPPORTED"
         V1 = "V1"
@@ -61,7 +61,9 @@ class QuantizationConfig:
 
 
 class TableOptimizer:
-    """How a table is trained; ValueError for clipping without accumulation of gradients."""
+    """Describes the training of a table; ValueError for clipping without accumulation of
+    gradients.
+    """
 
     clipvalue: Any
     use_gradient_accumulation: bool
@@ -89,7 +91,8 @@ COMMON["use_gradient_accumulation"] = True  # type: ignore[assignment]
 
 
 def table_optimizer(name: str, text: str, example: str, /, **own: Any) -> Any:
-    """A class of table optimizers: settings of its own, in their order, among those that all have.
+    """Make a class of table optimizers: settings of its own, in their order, among those that all
+    have.
 
     `text` says how a table is trained; `example` is an expression and what it gives.
     """
@@ -247,7 +250,7 @@ class FeatureConfig:
 @export_description("SparseCoreEmbeddingConfig")
 @dataclass(frozen=True)
 class SparseCoreEmbeddingConfig:
-    """How a TPU's sparse cores hold tables.
+    """Configures the tables of a TPU's sparse cores.
 
     >>> import talweg as tf
     >>> tf.tpu.experimental.embedding.SparseCoreEmbeddingConfig().max_ids_per_chip_per_sample
@@ -320,7 +323,7 @@ class CustomOptimizer:
 
 @export_description("CustomCombiner")
 class CustomCombiner:
-    """How a row of embeddings becomes one: a function of their number, of them, and of weights.
+    """Combines a row of embeddings into one: a function of their number, of them, and of weights.
 
     max_valency: embeddings in a row, at most.  num_weights, initializer: weights that are trained
     with the learning rate `combiner_weights_learning_rate`; ValueError for weights without an

@@ -1,4 +1,4 @@
-"""What all distributions have: shapes, samples, probabilities, and divergences between two."""
+"""Base of distributions: shapes, samples, probabilities, and divergences between two."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ export_value(NOT, "compat.v1.distributions.NOT_REPARAMETERIZED")
 
 
 def op(name: str, *args: object, **kwargs: object) -> Any:
-    """A public function, called."""
+    """Return a public function, called."""
     return look_up(name)(*args, **kwargs)
 
 
 def number(x: Any, dtype: DTypeLike | None = None) -> Any:
-    """A parameter as a tensor."""
+    """Return a parameter as a tensor."""
     return look_up("convert_to_tensor")(x, dtype)
 
 
@@ -86,11 +86,11 @@ class Distribution:
     reparameterization_type = property(lambda self: self._type, doc="Of samples.")
 
     def _alike(self) -> list:
-        """Tensors whose shapes broadcast to that of the batch."""
+        """Return tensors whose shapes broadcast to that of the batch."""
         raise NotImplementedError
 
     def _classes(self) -> Any:
-        """A tensor whose last axis is that of one draw; None if a draw is a number."""
+        """Return a tensor whose last axis is that of one draw; None if a draw is a number."""
         return None
 
     @property
@@ -108,11 +108,11 @@ class Distribution:
         return TensorShape([] if classes is None else [classes.shape[-1]])
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
-        """The shape of the parameters, int32."""
+        """Return the shape of the parameters, int32."""
         return number(self._sizes(), int32)
 
     def _sizes(self) -> Any:
-        """The shape of the batch as a list where it is known, else as a tensor."""
+        """Return the shape of the batch as a list where it is known, else as a tensor."""
         if self.batch_shape.is_fully_defined():
             return self.batch_shape.as_list()
         first, *others = [op("shape", x) for x in self._alike()]
@@ -128,11 +128,11 @@ class Distribution:
         return op("concat", [number(part, int32) for part in parts], 0)
 
     def _spread(self, x: TensorLike) -> Any:
-        """x, or more of it, in the shape of the batch."""
+        """Broadcast x to the shape of the batch, or more of it."""
         return x + op("zeros", self._sizes(), x.dtype)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
-        """The shape of one draw, int32."""
+        """Return the shape of one draw, int32."""
         if self.event_shape.is_fully_defined():
             return op("constant", self.event_shape.as_list(), int32)
         return op("shape", self._classes())[-1:]
@@ -148,7 +148,7 @@ class Distribution:
         return op("constant", self.batch_shape.rank == 0)
 
     def copy(self, **override: object) -> Any:
-        """The same distribution with other arguments."""
+        """Return the same distribution with other arguments."""
         return type(self)(**{**self._parameters, **override})
 
     def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Any:
@@ -165,59 +165,59 @@ class Distribution:
         raise NotImplementedError(f"sample is not implemented for {type(self).__name__}")
 
     def log_prob(self, value: TensorLike, name: str = "log_prob") -> Any:
-        """The logarithm of the density, or of the probability."""
+        """Return the logarithm of the density, or of the probability."""
         return self._log_prob(number(value, self._dtype))
 
     def prob(self, value: TensorLike, name: str = "prob") -> Any:
-        """The density, or the probability."""
+        """Return the density, or the probability."""
         return op("exp", self.log_prob(value))
 
     def cdf(self, value: TensorLike, name: str = "cdf") -> Any:
-        """The probability of what is not larger."""
+        """Compute the probability of values up to `value`."""
         return self._cdf(number(value, self._dtype))
 
     def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Any:
-        """The logarithm of `cdf`."""
+        """Return the logarithm of `cdf`."""
         return op("math.log", self.cdf(value))
 
     def survival_function(self, value: TensorLike, name: str = "survival_function") -> Any:
-        """The probability of what is larger."""
+        """Compute the probability of values above `value`."""
         return 1.0 - self.cdf(value)
 
     def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Any:
-        """The logarithm of `survival_function`."""
+        """Return the logarithm of `survival_function`."""
         return op("math.log1p", -self.cdf(value))
 
     def quantile(self, value: TensorLike, name: str = "quantile") -> Any:
-        """The value below which this probability lies."""
+        """Return the value below which this probability lies."""
         return self._quantile(number(value, self._dtype))
 
     def mean(self, name: str = "mean") -> Any:
-        """The mean."""
+        """Return the mean."""
         return self._mean()
 
     def mode(self, name: str = "mode") -> Any:
-        """The most likely value."""
+        """Return the most likely value."""
         return self._mode()
 
     def variance(self, name: str = "variance") -> Any:
-        """The variance of each component."""
+        """Return the variance of each component."""
         return self._variance()
 
     def stddev(self, name: str = "stddev") -> Any:
-        """The standard deviation of each component."""
+        """Return the standard deviation of each component."""
         return op("sqrt", self._variance())
 
     def entropy(self, name: str = "entropy") -> Any:
-        """The entropy in nats."""
+        """Return the entropy in nats."""
         return self._entropy()
 
     def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Any:
-        """The Kullback-Leibler divergence from this one to another."""
+        """Return the Kullback-Leibler divergence from this one to another."""
         return kl_divergence(self, other)
 
     def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Any:
-        """The cross entropy of this one and another."""
+        """Return the cross entropy of this one and another."""
         return kl_divergence(self, other) + self.entropy()
 
     def __getattr__(self, name: str) -> Any:

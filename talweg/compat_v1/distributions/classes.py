@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _pair(logits: Any, probs: Any) -> tuple:
-    """(the logarithms, the probabilities); ValueError unless one of them is given."""
+    """Compute (the logarithms, the probabilities); ValueError unless one of them is given."""
     if (logits is None) == (probs is None):
         raise value_error("TW104", "Must pass probs or logits, but not both.")
     if logits is not None:
@@ -25,7 +25,7 @@ def _pair(logits: Any, probs: Any) -> tuple:
 
 
 def _size_of(x: Any) -> Any:
-    """The size of the last axis: a number where it is known, else a tensor."""
+    """Return the size of the last axis: a number where it is known, else a tensor."""
     known = x.shape[-1]
     return op("shape", x)[-1] if known is None else known
 
@@ -89,7 +89,7 @@ def _choices(total: Any, counts: Any) -> Any:
 
 @export("compat.v1.distributions.Multinomial")
 class Multinomial(Distribution):
-    """How often each class comes in `total_count` draws."""
+    """Distributes the counts of each class in `total_count` draws."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class Dirichlet(_OfConcentration):
 
 @export("compat.v1.distributions.DirichletMultinomial")
 class DirichletMultinomial(_OfConcentration):
-    """How often each class comes, where their probabilities are drawn first."""
+    """Distributes the counts of each class, whose probabilities are drawn first."""
 
     def __init__(
         self,

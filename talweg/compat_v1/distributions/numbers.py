@@ -73,7 +73,7 @@ class Normal(_OfTwo):
         return op("square", self._spread(self._b))
 
     def stddev(self, name: str = "stddev") -> Any:
-        """The standard deviation."""
+        """Return the standard deviation."""
         return self._spread(self._b)
 
     def _entropy(self) -> Any:
@@ -149,7 +149,7 @@ class Uniform(_OfTwo):
     high = property(lambda self: self._b, doc="The upper bound.")
 
     def range(self, name: str = "range") -> Any:
-        """high - low."""
+        """Return high - low."""
         return self._b - self._a
 
     def _sample(self, shape: ShapeLike, seed: Any) -> Any:
@@ -165,7 +165,7 @@ class Uniform(_OfTwo):
         return op("where", inside, 1.0 / width, op("zeros_like", width))
 
     def prob(self, value: TensorLike, name: str = "prob") -> Any:
-        """The density."""
+        """Return the density."""
         return self._prob(number(value, self._dtype))
 
     def _cdf(self, x: TensorLike) -> Any:

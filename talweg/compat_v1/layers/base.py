@@ -1,4 +1,4 @@
-"""Layer: what all of tf.compat.v1.layers are, and the base of users' own.
+"""Layer: the base of tf.compat.v1.layers and of users' own layers.
 
 A layer makes its variables at its first call, in a variable scope of its own, and uses them in all
 later calls.  A function such as `tf.layers.dense` makes a layer and calls it once; the variables
@@ -33,7 +33,7 @@ OPTIONS = frozenset(("activity_regularizer", "_scope", "_reuse", "dynamic", "inp
 
 
 def snake_case(name: str) -> str:
-    """``MaxPooling2D`` as ``max_pooling2d``."""
+    """Convert ``MaxPooling2D`` to ``max_pooling2d``."""
     name = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().lstrip("_")
 
@@ -131,7 +131,7 @@ class Layer:
 
     @property
     def updates(self) -> list:
-        """What must run beside training, such as moving averages; also in UPDATE_OPS."""
+        """Operations to run beside training, such as moving averages; also in UPDATE_OPS."""
         graph = self.graph
         return [graph.symbol(node) for node in self._updates]
 
@@ -144,7 +144,7 @@ class Layer:
         return graph.get_collection(REGULARIZATION_LOSSES, f"{self._scope.name}/")
 
     def count_params(self) -> int:
-        """How many numbers its variables hold; ValueError before the first call."""
+        """Count the numbers in its variables; ValueError before the first call."""
         if not self.built:
             raise value_error("TW401", f"layer '{self.name}' is not built yet")
         return sum(weight.shape.num_elements() for weight in self.weights)
@@ -156,7 +156,7 @@ class Layer:
         self.built = True
 
     def call(self, inputs: Any, *args: object, **kwargs: object) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         return inputs
 
     def add_weight(
@@ -174,7 +174,7 @@ class Layer:
         partitioner: object = None,
         **kwargs: object,
     ) -> Any:
-        """A variable of the layer, shared by name if its scope says so."""
+        """Make a variable of the layer, shared by name if its scope says so."""
         if kwargs.keys() - {"experimental_autocast"}:
             raise type_error("TW104", f"Unknown keyword argument: {next(iter(kwargs))}")
         trained = self.trainable if trainable is None else trainable and self.trainable
@@ -196,7 +196,7 @@ class Layer:
     add_variable = add_weight
 
     def add_update(self, updates: object, inputs: TensorLike | None = None) -> None:
-        """Note what must run beside training, also in the collection UPDATE_OPS."""
+        """Add operations to run beside training, also to the collection UPDATE_OPS."""
         graph = self.graph
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
             if graph is not None:
@@ -229,7 +229,7 @@ class Layer:
         return outputs
 
     def apply(self, inputs: TensorLike, *args: object, **kwargs: object) -> Any:
-        """`__call__` under another name."""
+        """Call the layer, as `__call__`."""
         return self(inputs, *args, **kwargs)
 
     @contextlib.contextmanager
@@ -259,7 +259,7 @@ def _as_tensor(value: Tensor) -> Any:
 
 
 def channel_axis(data_format: str, rank: int) -> int:
-    """Which axis the channels are; ValueError for another data format."""
+    """Return the axis of the channels; ValueError for another data format."""
     if data_format not in ("channels_first", "channels_last"):
         raise value_error(
             "TW207", f"data_format={data_format!r}", '"channels_first" or "channels_last"'
@@ -268,7 +268,9 @@ def channel_axis(data_format: str, rank: int) -> int:
 
 
 def numbers(value: Any, count: int, name: str) -> tuple:
-    """`count` positive integers from one or as many; ValueError for anything else."""
+    """Convert one integer or as many to `count` positive integers; ValueError for anything
+    else.
+    """
     given = (value,) * count if isinstance(value, int) else tuple(value)
     if len(given) != count or not all(isinstance(n, int) and n >= 0 for n in given):
         raise value_error(
@@ -277,8 +279,8 @@ def numbers(value: Any, count: int, name: str) -> tuple:
     return given
 
 
-def known_size(shape: TensorShape, axis: int, layer: str) -> int:
-    """One size of the inputs; ValueError if it is unknown."""
+def require_size(shape: TensorShape, axis: int, layer: str) -> int:
+    """Return one size of the inputs; ValueError if it is unknown."""
     size = None if shape.rank is None else shape.as_list()[axis]
     if size is None:
         raise value_error(
@@ -290,7 +292,7 @@ def known_size(shape: TensorShape, axis: int, layer: str) -> int:
 
 
 def check_rank(shape: TensorShape, rank: int, layer: str, least: bool = False) -> None:
-    """ValueError unless the inputs have this rank, or at least this rank."""
+    """Raise ValueError unless the inputs have this rank, or at least this rank."""
     if shape.rank is None or shape.rank < rank or (shape.rank != rank and not least):
         wanted = f"min_ndim={rank}" if least else f"expected ndim={rank}"
         raise value_error(
@@ -301,7 +303,7 @@ def check_rank(shape: TensorShape, rank: int, layer: str, least: bool = False) -
 
 
 def with_bias(outputs: Any, bias: Any, axis: int) -> Any:
-    """`outputs` with a bias along an axis."""
+    """Add a bias to `outputs` along an axis."""
     rank = outputs.shape.rank
     if axis in (-1, rank - 1):
         return add(outputs, bias)

@@ -14,8 +14,8 @@ from talweg.compat_v1.layers.base import (
     Layer,
     channel_axis,
     check_rank,
-    known_size,
     numbers,
+    require_size,
     with_bias,
 )
 from talweg.core.errors import value_error
@@ -29,25 +29,25 @@ ZEROS = Zeros()
 
 
 def to_last(x: Any) -> Any:
-    """The channels from axis 1 to the end."""
+    """Return the channels from axis 1 to the end."""
     return transpose(x, [0, *range(2, x.shape.rank), 1])
 
 
 def to_first(x: Any) -> Any:
-    """The channels from the end to axis 1."""
+    """Return the channels from the end to axis 1."""
     rank = x.shape.rank
     return transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
 def padding_name(padding: str) -> str:
-    """ "VALID" or "SAME"; ValueError for another name."""
+    """Convert the name of a padding to "VALID" or "SAME"; ValueError for another name."""
     if not isinstance(padding, str) or padding.upper() not in ("VALID", "SAME"):
         raise value_error("TW207", f"The `padding` argument is {padding!r}", '"valid" or "same"')
     return padding.upper()
 
 
 class Convolution(Layer):
-    """What the convolutions have in common: sizes, a bias, an activation, where channels are."""
+    """Base of the convolutions: sizes, a bias, an activation, the axis of channels."""
 
     rank = 2
 
@@ -87,9 +87,11 @@ class Convolution(Layer):
         self.bias: Any = None
 
     def channels(self, input_shape: Any) -> int:
-        """How many channels the inputs have; ValueError if that or the rank does not fit."""
+        """Return the number of channels of the inputs; ValueError if that or the rank does not
+        fit.
+        """
         check_rank(input_shape, self.rank + 2, self.name)
-        return known_size(input_shape, channel_axis(self.data_format, self.rank + 2), self.name)
+        return require_size(input_shape, channel_axis(self.data_format, self.rank + 2), self.name)
 
     def add_bias(self) -> None:
         """The variable "bias", one number for each filter."""
@@ -120,7 +122,7 @@ class Convolution(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         first = self.data_format == "channels_first"
         outputs = self.convolve(to_last(inputs) if first else inputs)
         if self.use_bias:
@@ -129,7 +131,7 @@ class Convolution(Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def convolve(self, inputs: Tensor) -> Any:
-        """The convolution itself, of inputs whose channels come last."""
+        """Return the convolution itself, of inputs whose channels come last."""
         return nn.convolution(
             inputs, self.kernel, self.strides, self.padding.upper(), None, self.dilation_rate
         )
@@ -156,8 +158,8 @@ class Conv3D(Convolution):
     rank = 3
 
 
-def transposed_size(size: int, kernel: int, stride: int, padding: str) -> Any:
-    """The length of an axis after a transposed convolution."""
+def compute_transposed_size(size: int, kernel: int, stride: int, padding: str) -> Any:
+    """Return the length of an axis after a transposed convolution."""
     return size * stride + (max(kernel - stride, 0) if padding == "valid" else 0)
 
 
@@ -192,10 +194,10 @@ class Transposed(Convolution):
         self.built = True
 
     def convolve(self, inputs: Any) -> Any:
-        """The transposed convolution itself."""
+        """Return the transposed convolution itself."""
         dims = inputs.dims
         sizes = [
-            transposed_size(size, kernel, stride, self.padding)
+            compute_transposed_size(size, kernel, stride, self.padding)
             for size, kernel, stride in zip(dims[1:], self.kernel_size, self.strides)
         ]
         return transposed.conv_transpose(
@@ -295,7 +297,7 @@ class Separable(Convolution):
         self.built = True
 
     def convolve(self, inputs: object) -> Any:
-        """Both convolutions; sequences are images of one row."""
+        """Convolve depthwise, then pointwise; sequences are images of one row."""
         depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
         strides, dilation = self.strides, self.dilation_rate
         if self.rank == 1:

@@ -14,7 +14,7 @@ from talweg.api.export import export
 from talweg.api.linalg.products import matmul, tensordot
 from talweg.api.nn import dropout as nn_dropout
 from talweg.compat_v1.initializers import Zeros
-from talweg.compat_v1.layers.base import Layer, channel_axis, check_rank, known_size, with_bias
+from talweg.compat_v1.layers.base import Layer, channel_axis, check_rank, require_size, with_bias
 from talweg.core.errors import NeedsStaticError
 from talweg.core.shapes import as_shape
 from talweg.eager.convert import convert_to_tensor
@@ -68,7 +68,7 @@ class Dense(Layer):
     def build(self, input_shape: Any) -> None:
         """Make kernel [n, units] and bias [units]."""
         check_rank(input_shape, 2, self.name, least=True)
-        inputs = known_size(input_shape, -1, self.name)
+        inputs = require_size(input_shape, -1, self.name)
         self.kernel = self.add_weight(
             "kernel",
             [inputs, self.units],
@@ -91,7 +91,7 @@ class Dense(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         rank = inputs.shape.rank
         if rank is not None and rank > 2:
             outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
@@ -102,7 +102,7 @@ class Dense(Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> Any:
-        """The shape of the outputs for inputs of a shape."""
+        """Return the shape of the outputs for inputs of a shape."""
         return as_shape(input_shape)[:-1].concatenate(self.units)
 
 
@@ -172,7 +172,7 @@ class Flatten(Layer):
         channel_axis(data_format, 3)
 
     def call(self, inputs: Any) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         rank = inputs.shape.rank
         if rank is None:
             return reshape(inputs, [shape(inputs)[0], -1])
@@ -200,7 +200,9 @@ def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "cha
 
 
 def if_training(training: object, active: Callable[[], Any], passive: Callable[[], Any]) -> Any:
-    """`active()` while training, else `passive()`; `training` is a bool or a boolean tensor."""
+    """Call `active()` while training, else `passive()`; `training` is a bool or a boolean
+    tensor.
+    """
     known = static_truth(training)
     if known is None:
         return cond(convert_to_tensor(training), active, passive)
@@ -208,7 +210,7 @@ def if_training(training: object, active: Callable[[], Any], passive: Callable[[
 
 
 def static_truth(training: object) -> bool | None:
-    """A truth value that is known while the graph is built; None if it is not."""
+    """Return a truth value that is known while the graph is built; None if it is not."""
     if not hasattr(training, "dtype") or not hasattr(training, "dims"):
         return bool(training)
     training = convert_to_tensor(training)
@@ -242,12 +244,12 @@ class Dropout(Layer):
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """The outputs."""
+        """Return the outputs."""
 
-        def dropped() -> Any:
+        def drop() -> Any:
             return nn_dropout.dropout(inputs, self.rate, self.noise_shape, self.seed)
 
-        return if_training(training, dropped, lambda: identity(inputs))
+        return if_training(training, drop, lambda: identity(inputs))
 
 
 @export("compat.v1.layers.dropout")

@@ -16,7 +16,7 @@ from talweg.api.nn.normalization import batch_normalization as normalize
 from talweg.api.nn.normalization import moments
 from talweg.api.tensors import cast
 from talweg.compat_v1.initializers import Ones, Zeros
-from talweg.compat_v1.layers.base import Layer, known_size
+from talweg.compat_v1.layers.base import Layer, require_size
 from talweg.compat_v1.layers.core import static_truth
 from talweg.core.dtypes import bfloat16, float16, float32
 from talweg.core.errors import value_error
@@ -118,7 +118,7 @@ class BatchNormalization(Layer):
         self.built = True
 
     def _parameter_shape(self, input_shape: TensorShape) -> list:
-        sizes = [known_size(input_shape, axis, self.name) for axis in self.axes]
+        sizes = [require_size(input_shape, axis, self.name) for axis in self.axes]
         if len(self.axes) == 1:
             return sizes
         return [
@@ -135,7 +135,7 @@ class BatchNormalization(Layer):
         return self.fused is not False
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """The outputs."""
+        """Compute the outputs."""
         rank = inputs.shape.rank
         known = static_truth(training)
         mean, variance = self.moving_mean.value(), self.moving_variance.value()
@@ -143,7 +143,7 @@ class BatchNormalization(Layer):
         if known is not False:
             over = [n for n in range(rank) if n not in self.axes]
             statistics = moments(cast(inputs, wide), over, keepdims=len(self.axes) > 1)
-            kept = statistics[0], self._kept_variance(inputs, statistics[1], over)
+            kept = statistics[0], self._correct_variance(inputs, statistics[1], over)
             active = None if known else convert_to_tensor(training)
             self._keep(kept, active)
             if active is None:
@@ -160,8 +160,8 @@ class BatchNormalization(Layer):
         normalized = normalize(cast(inputs, wide), mean, variance, beta, gamma, self.epsilon)
         return cast(normalized, inputs.dtype)
 
-    def _kept_variance(self, inputs: TensorLike, variance: Tensor, over: list) -> Any:
-        """What the moving variance is made of: n / (n - 1) times the variance, for images."""
+    def _correct_variance(self, inputs: TensorLike, variance: Tensor, over: list) -> Any:
+        """Correct the variance for the moving one: n / (n - 1) times the variance, for images."""
         if inputs.shape.rank != 4 or self.axes not in ((1,), (3,)):
             return variance
         if not self._unbiased:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PoolingLayer(Layer):
-    """What the pooling layers have in common."""
+    """Base of the pooling layers."""
 
     rank, kind = 2, "MAX"
 
@@ -35,7 +35,7 @@ class PoolingLayer(Layer):
         channel_axis(data_format, self.rank + 2)
 
     def call(self, inputs: Any) -> Any:
-        """The outputs."""
+        """Return the outputs."""
         check_rank(inputs.shape, self.rank + 2, self.name)
         first = self.data_format == "channels_first"
         outputs = pool(

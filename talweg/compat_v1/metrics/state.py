@@ -1,4 +1,4 @@
-"""What metrics keep between runs, and how they are told of it."""
+"""Variables of metrics, which keep their sums between runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METRIC_VARIABLES = "metric_variables"
 
 
 class MetricState:
-    """The variables of one metric, and what is listed of it.
+    """Holds the variables of one metric, and the collections it belongs to.
 
     `give` makes the pair that a metric is: its value now, and the operation that takes in what the
     run gives, with the value afterwards.
@@ -51,7 +51,7 @@ class MetricState:
         self.changes.append(look_up("cast")(change, dtype))
 
     def give(self, compute: Callable[..., Any], updated: Any = None) -> tuple:
-        """(the value, the update, which gives the value after it or `updated`)."""
+        """Return (the value, the update, which gives the value after it or `updated`)."""
         value = compute(*[v.read_value() for v in self.variables])
         pairs = zip(self.variables, self.changes)
         grown = [updated_value(v.assign_add(change)) for v, change in pairs]
@@ -64,7 +64,9 @@ class MetricState:
 
 
 def apply_weights(x: Any, weights: list[Any] | None, dtype: DTypeLike = float32) -> tuple:
-    """(x times its weights, the weights of all elements); ValueError if they do not fit."""
+    """Multiply: (x times its weights, the weights of all elements); ValueError if they do not
+    fit.
+    """
     x = look_up("cast")(x, dtype)
     if weights is None:
         return x, look_up("ones_like")(x)
@@ -77,7 +79,7 @@ def apply_weights(x: Any, weights: list[Any] | None, dtype: DTypeLike = float32)
 
 
 def _fit_weights(w: Any, x: Any, error: Callable[..., Exception]) -> Any:
-    """Weights in the rank of x; `error` unless each size is 1 or that of x."""
+    """Return weights in the rank of x; `error` unless each size is 1 or that of x."""
     rank, wanted = w.shape.rank, x.shape.rank
     if rank == wanted + 1:
         w = look_up("squeeze")(w, [-1])
@@ -101,12 +103,12 @@ def _require_ranks(*values: Any) -> None:
 
 
 def total(x: object) -> Any:
-    """The sum of all elements."""
+    """Return the sum of all elements."""
     return look_up("reduce_sum")(x)
 
 
 def ratio(x: object, y: object) -> Any:
-    """x / y, 0 where y is 0."""
+    """Compute x / y, 0 where y is 0."""
     return look_up("math.divide_no_nan")(x, y)
 
 
@@ -116,7 +118,7 @@ def flags(x: object) -> Any:
 
 
 def match_ranks(labels: object, predictions: object) -> tuple:
-    """Labels and predictions of one rank; ValueError for shapes that do not fit.
+    """Squeeze labels and predictions to one rank; ValueError for shapes that do not fit.
 
     Where only a run knows them, it is InvalidArgumentError.
     """

@@ -1,4 +1,4 @@
-"""tf.compat.v1.metrics: what was predicted right and wrong, at one threshold or many."""
+"""tf.compat.v1.metrics of predictions: true and false ones, at one threshold or many."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _counts(
     weights: list[Any],
     kinds: str,
 ) -> None:
-    """Variables for true and false positives and negatives, those in `kinds`."""
+    """Make variables for true and false positives and negatives, those in `kinds`."""
     labels, predictions = match_ranks(labels, predictions)
     reshape = look_up("reshape")
     _, w = apply_weights(look_up("zeros_like")(labels, float32), weights)
@@ -200,7 +200,7 @@ def precision(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of what was predicted that is right, the update)."""
+    """Compute precision: (the share of positive predictions that are true, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "precision", given, None, "tp fp", lambda a, b: ratio(a, a + b)
@@ -217,7 +217,9 @@ def precision_at_thresholds(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of what was predicted that is right, at each threshold, the update)."""
+    """Compute precision at thresholds: (the shares of positive predictions that are true, the
+    update).
+    """
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "precision_at_thresholds",
@@ -237,7 +239,7 @@ def recall(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of what is there that was predicted, the update)."""
+    """Compute recall: (the share of positives that were predicted, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(name or "recall", given, None, "tp fn", lambda a, b: ratio(a, a + b))
 
@@ -252,7 +254,7 @@ def recall_at_thresholds(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of what is there that was predicted, at each threshold, the update)."""
+    """Compute recall at thresholds: (the shares of positives that were predicted, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "recall_at_thresholds",
@@ -301,7 +303,7 @@ def auc(
 
 
 def _careful(tp: Any, fn: Any, tn: object, fp: Any) -> Any:
-    """The area under the curve of precision and recall, by Davis and Goadrich."""
+    """Compute the area under the curve of precision and recall, by Davis and Goadrich."""
     maximum = look_up("maximum")
     step = tp[:-1] - tp[1:]
     guessed = tp + fp

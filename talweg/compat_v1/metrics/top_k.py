@@ -18,14 +18,14 @@ Name = str | None
 
 
 def _classes(labels: object) -> Any:
-    """Classes [..., number of labels], -1 where there is none."""
+    """Return classes [..., number of labels], -1 where there is none."""
     if isinstance(labels, SparseTensor):
         return look_up("cast")(look_up("sparse.to_dense")(labels, default_value=-1), int64)
     return look_up("cast")(labels, int64)
 
 
 def _hits(labels: Any, places: Any, class_id: int | None) -> tuple:
-    """(what was predicted and is there, all predicted, all there), for each row."""
+    """Count (true positives, predicted classes, labels) for each row."""
     labels = _classes(labels)
     if labels.shape.rank is not None and labels.shape.rank < (places.shape.rank or 0):
         labels = look_up("expand_dims")(labels, -1)

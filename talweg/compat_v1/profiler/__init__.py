@@ -1,1 +1,1 @@
-"""`tf.compat.v1.profiler`: what operations of a graph cost, by name, scope and line of code."""
+"""`tf.compat.v1.profiler`: the costs of operations of a graph by name, scope and line of code."""

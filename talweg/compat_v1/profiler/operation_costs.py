@@ -1,4 +1,4 @@
-"""How many float operations an operation of a graph takes, as TensorFlow's profiler counts them."""
+"""Counts the float operations of an operation of a graph, as TensorFlow's profiler does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _POOLS = ("MaxPool", "AvgPool")
 
 
 def float_operations(op: Any) -> int:
-    """The float operations of one operation; 0 where sizes are unknown, or its type not counted."""
+    """Count the float operations of one operation; 0 where sizes are unknown, or its type not
+    counted.
+    """
     if not op.outputs:
         return 0
     result = op.outputs[0].shape
@@ -45,7 +47,7 @@ def float_operations(op: Any) -> int:
 
 
 def _of_gradients(kind: str, count: int, sizes: list[int], shapes: list) -> int:
-    """The float operations of gradients and reductions."""
+    """Count the float operations of gradients and reductions."""
     if kind in ("Sum", "ArgMax", "ArgMin", "BiasAddGrad"):
         return sizes[0] - count
     if kind == "Mean":

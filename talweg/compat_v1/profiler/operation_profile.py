@@ -54,7 +54,7 @@ _SUMS = {f"total_{name}": 0 for name in _TIMES}
 
 @export("compat.v1.profiler.GraphNodeProto")
 class GraphNodeProto(Message):
-    """What a scope or an operation costs itself, and in all (`total_...`); `children` below it."""
+    """Costs of a scope or an operation by itself, and in all (`total_...`); `children` below it."""
 
     FIELDS = {
         "name": "",
@@ -72,7 +72,7 @@ class GraphNodeProto(Message):
 
 @export("compat.v1.profiler.MultiGraphNodeProto")
 class MultiGraphNodeProto(Message):
-    """What the operations of a type cost: each (`graph_nodes`), and with all types after it."""
+    """Costs of the operations of a type: each (`graph_nodes`), and with all types after it."""
 
     FIELDS = {
         "name": "",
@@ -86,14 +86,14 @@ class MultiGraphNodeProto(Message):
 
 
 class Checker(Message):
-    """What one check has to say."""
+    """Reports of one check."""
 
     FIELDS = {"reports": list}
 
 
 @export("compat.v1.profiler.AdviceProto")
 class AdviceProto(Message):
-    """What checks have to say, by their names."""
+    """Reports of the checks, by their names."""
 
     FIELDS = {"checkers": dict}
 
@@ -112,14 +112,14 @@ class OpLogProto(Message):
 
 
 class _Costs:
-    """An operation, or a variable, with what it costs."""
+    """An operation or a variable, and its costs."""
 
     def __init__(self, name: str, kinds: list[str], values: dict[str, int], shape: Any):
         self.name, self.kinds, self.values, self.shape = name, kinds, values, shape
 
 
 def _costs_of(graph: Any, run_meta: Any, op_log: Any) -> list[_Costs]:
-    """The operations and the variables of a graph."""
+    """List the operations and the variables of a graph, with their costs."""
     times = _times(run_meta)
     trainable = {v.name.partition(":")[0] for v in graph.get_collection("trainable_variables")}
     variables = {v.name.partition(":")[0]: v for v in graph.get_collection("variables")}
@@ -149,7 +149,7 @@ def _costs_of(graph: Any, run_meta: Any, op_log: Any) -> list[_Costs]:
 
 
 def _times(run_meta: Any) -> dict[str, int]:
-    """Microseconds of operations, of a `RunMetadata`."""
+    """Sum the microseconds of operations, of a `RunMetadata`."""
     times: dict[str, int] = {}
     for device in run_meta.step_stats.dev_stats if run_meta is not None else ():
         for node in device.node_stats:
@@ -163,7 +163,7 @@ def _matches(patterns: Iterable[str], texts: Iterable[str]) -> bool:
 
 
 class _Shown:
-    """Which of the nodes an option shows, and in which order."""
+    """Selects and sorts the nodes to show, as the options say."""
 
     def __init__(self, options: Mapping[str, Any]):
         self.options = options
@@ -184,8 +184,8 @@ class _Shown:
         named = _matches(options["show_name_regexes"], [name])
         return named and not _matches(options["hide_name_regexes"], [name])
 
-    def ordered(self, nodes: list) -> list:
-        """The nodes in the order that is asked for: names up, numbers down."""
+    def sort_nodes(self, nodes: list) -> list:
+        """Return the nodes in the order that is asked for: names up, numbers down."""
         total = TOTALS.get(self.order)
         if total is None:
             return sorted(nodes, key=lambda node: node.name)
@@ -193,7 +193,7 @@ class _Shown:
 
 
 def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto:
-    """The tree of scopes."""
+    """Build the tree of scopes."""
     shown = _Shown(options)
     tree: dict[str, Any] = {}
     own = {each.name: each for each in costs}
@@ -205,7 +205,7 @@ def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto
             branch = branch.setdefault("/".join(parts[: depth + 1]), {})
 
     def walk(name: str, below: dict, depth: int) -> tuple[list[GraphNodeProto], Counter]:
-        """What is shown of a scope, and the costs of what is not."""
+        """Build the tree of shown nodes below a scope, and add up the costs of hidden ones."""
         hidden: Counter = Counter()
         children: list[GraphNodeProto] = []
         trimmed = _matches(options["trim_name_regexes"], [name])
@@ -227,14 +227,14 @@ def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto
             setattr(node, total, values[metric] + below_it + unseen)
         if known is not None and known.shape is not None and counted:
             node.shapes.append(known.shape.as_proto())
-        node.children.extend(shown.ordered(children))
+        node.children.extend(shown.sort_nodes(children))
         return [node], Counter()
 
     return walk("", tree, 0)[0][0]
 
 
 def _by_type(costs: list[_Costs], options: Mapping[str, Any]) -> MultiGraphNodeProto:
-    """The types of operations as a chain, the most costly first."""
+    """Build a chain of the types of operations, the most costly first."""
     shown = _Shown(options)
     groups: dict[str, MultiGraphNodeProto] = {}
     for each in costs:
@@ -255,7 +255,7 @@ def _by_type(costs: list[_Costs], options: Mapping[str, Any]) -> MultiGraphNodeP
         and len(group.graph_nodes) >= options.get("min_occurrence", 0)
     ]
     chain: MultiGraphNodeProto | None = None
-    for group in reversed(shown.ordered(kept)):
+    for group in reversed(shown.sort_nodes(kept)):
         _put_before(group, chain)
         chain = group
     root = MultiGraphNodeProto(name=ROOT)
@@ -275,7 +275,7 @@ _WORDS = {"float_ops": "float_ops", "params": "parameters", "micros": "exec_micr
 
 
 def _report(root: Any, options: Mapping[str, Any]) -> str:
-    """The tree as text, one node a line."""
+    """Return the tree as text, one node a line."""
     metrics = [_WORDS[word] for word in options["select"] if word in _WORDS] or ["float_ops"]
     lines = ["node name | " + " | ".join(metrics)]
     chain = isinstance(root, MultiGraphNodeProto)
@@ -299,10 +299,10 @@ def _put_out(root: Any, options: Mapping[str, Any]) -> None:
         with open(rest.removeprefix("outfile="), "w", encoding="utf-8") as file:
             file.write(_report(root, options))
     elif kind != "none":
-        raise _unimplemented(f"output={kind!r}", "tf.profiler.experimental, talweg profile")
+        raise _unimplemented_error(f"output={kind!r}", "tf.profiler.experimental, talweg profile")
 
 
-def _unimplemented(what: str, instead: str) -> UnimplementedError:
+def _unimplemented_error(what: str, instead: str) -> UnimplementedError:
     return UnimplementedError(None, None, compose("TW402", what, "none, stdout or file", instead))
 
 
@@ -335,7 +335,7 @@ def profile(
     }
     if cmd not in ("scope", "graph", "op"):
         if cmd == "code":
-            raise _unimplemented("cmd='code'", "cmd='scope' or cmd='op'")
+            raise _unimplemented_error("cmd='code'", "cmd='scope' or cmd='op'")
         raise invalid("TW207", f"cmd={cmd!r}", "'scope', 'graph' or 'op'")
     costs = _costs_of(graph, run_meta, op_log)
     root = _by_type(costs, chosen) if cmd == "op" else _by_scope(costs, chosen)
@@ -345,7 +345,7 @@ def profile(
 
 @export("compat.v1.profiler.advise")
 def advise(graph: Any = None, run_meta: Any = None, options: Mapping | int = 0) -> AdviceProto:
-    """What takes most of a run's time: the most expensive types of operations.
+    """Report the types of operations that take most of a run's time.
 
     options: the names of checks, of which "ExpensiveOperationChecker" has something to say.
     """
@@ -412,22 +412,22 @@ class Profiler:
         return profile(self._graph, run_meta, self._op_log, cmd, options)
 
     def profile_operations(self, options: Mapping[str, Any]) -> MultiGraphNodeProto:
-        """By types of operations."""
+        """Profile by types of operations."""
         return self._profile(options, "op")
 
     def profile_name_scope(self, options: Mapping[str, Any]) -> GraphNodeProto:
-        """By scopes."""
+        """Profile by scopes."""
         return self._profile(options, "scope")
 
     def profile_graph(self, options: Mapping[str, Any]) -> GraphNodeProto:
-        """By operations."""
+        """Profile by operations."""
         return self._profile(options, "graph")
 
     def profile_python(self, options: Mapping[str, Any]) -> Any:
-        """By lines of the program: UnimplementedError."""
+        """Raise UnimplementedError: there is no profile by lines of the program."""
         return self._profile(options, "code")
 
     def advise(self, options: Mapping[str, Any]) -> AdviceProto:
-        """What takes most of the last run's time."""
+        """Report the types of operations that take most of the last run's time."""
         last = max(self._steps, default=None)
         return advise(self._graph, self._steps[last] if last is not None else None, options)

@@ -1,4 +1,4 @@
-"""tf.compat.v1.profiler.ProfileOptionBuilder: what a profile counts and shows."""
+"""tf.compat.v1.profiler.ProfileOptionBuilder: the counters and the view of a profile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _START: dict[str, Any] = {
 }
 
 
-def _copied(options: dict[str, Any]) -> dict[str, Any]:
+def _copy_options(options: dict[str, Any]) -> dict[str, Any]:
     return {key: list(v) if isinstance(v, list) else v for key, v in options.items()}
 
 
@@ -41,18 +41,18 @@ class ProfileOptionBuilder:
     """
 
     def __init__(self, options: dict[str, Any] | None = None):
-        self._options = _copied(options if options is not None else _START)
+        self._options = _copy_options(options if options is not None else _START)
 
     @staticmethod
     def trainable_variables_parameter() -> dict[str, Any]:
-        """The options that count the parameters of trainable variables."""
+        """Return the options that count the parameters of trainable variables."""
         builder = ProfileOptionBuilder().with_max_depth(10000)
         builder.with_accounted_types(["_trainable_variables"]).account_displayed_op_only(True)
         return builder.select(["params"]).build()
 
     @staticmethod
     def float_operation() -> dict[str, Any]:
-        """The options that count float operations."""
+        """Return the options that count float operations."""
         builder = ProfileOptionBuilder().with_max_depth(10000).with_min_float_operations(1)
         builder.account_displayed_op_only(True).select(["float_ops"])
         return builder.order_by("float_ops").build()
@@ -67,7 +67,7 @@ class ProfileOptionBuilder:
         min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> dict[str, Any]:
-        """The options that show times; memory of single operations is not known."""
+        """Return the options that show times; memory of single operations is not known."""
         builder = ProfileOptionBuilder().with_max_depth(10000)
         builder.with_min_memory(min_bytes, min_peak_bytes, min_residual_bytes, min_output_bytes)
         builder.with_min_execution_time(min_micros, min_accelerator_micros, min_cpu_micros)
@@ -75,15 +75,15 @@ class ProfileOptionBuilder:
         return builder.order_by("micros").build()
 
     def build(self) -> dict[str, Any]:
-        """The options."""
-        return _copied(self._options)
+        """Return the options."""
+        return _copy_options(self._options)
 
     def _with(self, **options: Any) -> ProfileOptionBuilder:
         self._options.update(options)
         return self
 
     def with_max_depth(self, max_depth: int) -> ProfileOptionBuilder:
-        """How far down the tree is shown."""
+        """Limit the depth of the tree."""
         return self._with(max_depth=max_depth)
 
     def with_min_memory(
@@ -93,7 +93,7 @@ class ProfileOptionBuilder:
         min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> ProfileOptionBuilder:
-        """Show what takes so many bytes."""
+        """Show nodes that take at least so many bytes."""
         return self._with(
             min_bytes=min_bytes,
             min_peak_bytes=min_peak_bytes,
@@ -104,7 +104,7 @@ class ProfileOptionBuilder:
     def with_min_execution_time(
         self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
     ) -> ProfileOptionBuilder:
-        """Show what takes so long."""
+        """Show nodes that take at least so much time."""
         return self._with(
             min_micros=min_micros,
             min_accelerator_micros=min_accelerator_micros,
@@ -112,7 +112,7 @@ class ProfileOptionBuilder:
         )
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Show what has so many parameters."""
+        """Show nodes with at least so many parameters."""
         return self._with(min_params=min_params)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
@@ -120,7 +120,7 @@ class ProfileOptionBuilder:
         return self._with(min_occurrence=min_occurrence)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Show what takes so many float operations."""
+        """Show nodes with at least so many float operations."""
         return self._with(min_float_ops=min_float_ops)
 
     def with_accounted_types(self, account_type_regexes: Sequence[str]) -> ProfileOptionBuilder:
@@ -144,7 +144,7 @@ class ProfileOptionBuilder:
         return self._with(**{key: list(value) for key, value in given.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
-        """Whether totals are those of what is shown."""
+        """Make totals those of the shown nodes only."""
         return self._with(account_displayed_op_only=is_true)
 
     def with_empty_output(self) -> ProfileOptionBuilder:
@@ -160,21 +160,21 @@ class ProfileOptionBuilder:
         return self._with(output=f"file:outfile={outfile}")
 
     def with_timeline_output(self, timeline_file: str) -> ProfileOptionBuilder:
-        """A timeline, which profiles do not write: `tf.profiler.experimental` does."""
+        """Return a timeline, which profiles do not write: `tf.profiler.experimental` does."""
         return self._with(output=f"timeline:outfile={timeline_file}")
 
     def with_pprof_output(self, pprof_file: str) -> ProfileOptionBuilder:
-        """A file for pprof, which profiles do not write."""
+        """Return a file for pprof, which profiles do not write."""
         return self._with(output=f"pprof:outfile={pprof_file}")
 
     def order_by(self, attribute: str) -> ProfileOptionBuilder:
-        """The order: "name", "float_ops", "params", "micros" or "occurrence"."""
+        """Return the order: "name", "float_ops", "params", "micros" or "occurrence"."""
         return self._with(order_by=attribute)
 
     def select(self, attributes: Sequence[str]) -> ProfileOptionBuilder:
-        """What is printed: "float_ops", "params", "micros"."""
+        """Select the columns to print: "float_ops", "params", "micros"."""
         return self._with(select=list(attributes))
 
     def with_step(self, step: int) -> ProfileOptionBuilder:
-        """Which run's times are shown; -1 is the last."""
+        """Select the run whose times are shown; -1 is the last."""
         return self._with(step=step)

@@ -19,7 +19,7 @@ from talweg.api.math.exponential import sigmoid
 from talweg.api.math.trigonometry import tanh
 from talweg.api.nn.activation import relu
 from talweg.compat_v1.initializers import Constant, Zeros
-from talweg.compat_v1.layers.base import Layer, known_size
+from talweg.compat_v1.layers.base import Layer, require_size
 from talweg.compat_v1.variable_scopes import get_variable_scope, variable_scope
 from talweg.core.dtypes import as_dtype
 from talweg.core.errors import type_error, value_error
@@ -36,14 +36,14 @@ ACTIVATIONS = {"tanh": tanh, "sigmoid": sigmoid, "relu": relu, "linear": lambda 
 
 
 def activation_of(activation: Any, default: Callable[[Any], Any] = tanh) -> Callable[[Any], Any]:
-    """A function from itself, its name, or None for the default."""
+    """Return a function from itself, its name, or None for the default."""
     if activation is None:
         return default
     return ACTIVATIONS[activation] if isinstance(activation, str) else activation
 
 
 def check_cell(name: str, cell: object) -> None:
-    """TypeError unless `cell` is like an RNNCell."""
+    """Raise TypeError unless `cell` is like an RNNCell."""
     wanted = ("output_size", "state_size", "zero_state", "__call__")
     missing = [attribute for attribute in wanted if not hasattr(type(cell), attribute)]
     if missing:
@@ -54,7 +54,7 @@ def check_cell(name: str, cell: object) -> None:
 
 
 def zeros_of_size(size: LSTMStateTuple | int, batch_size: Size, dtype: object) -> Any:
-    """Zeros [batch_size, *size] for each size of a nest; dtype: one, or a nest of them.
+    """Make zeros [batch_size, *size] for each size of a nest; dtype: one, or a nest of them.
 
     In a graph each is a node of its own: programs feed the last state of a batch in its place.
     """
@@ -137,7 +137,7 @@ class RNNCell(Layer):
             yield None
 
     def zero_state(self, batch_size: object, dtype: object) -> Any:
-        """A state of zeros, of the structure of `state_size`.   [batch_size, ...]"""
+        """Return a state of zeros, of the structure of `state_size`.   [batch_size, ...]"""
         return zeros_of_size(self.state_size, batch_size, dtype)
 
     def get_initial_state(
@@ -146,7 +146,9 @@ class RNNCell(Layer):
         batch_size: TensorLike | None = None,
         dtype: DTypeLike | None = None,
     ) -> Any:
-        """`zero_state` for the batch size and dtype of inputs; ValueError without either."""
+        """Make the `zero_state` for the batch size and dtype of inputs; ValueError without
+        either.
+        """
         if inputs is not None:
             inputs = convert_to_tensor(inputs)
             batch_size, dtype = inputs.dims[0], inputs.dtype if dtype is None else dtype
@@ -175,8 +177,8 @@ class LayerCell(RNNCell):
 
 
 def depth_of(shape: object, cell: LayerCell) -> int:
-    """The last size of the inputs; ValueError if it is unknown."""
-    return known_size(as_shape(shape), -1, cell.name)
+    """Return the last size of the inputs; ValueError if it is unknown."""
+    return require_size(as_shape(shape), -1, cell.name)
 
 
 @export("compat.v1.nn.rnn_cell.BasicRNNCell")
@@ -223,7 +225,7 @@ class BasicRNNCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: TensorLike) -> tuple:  # type: ignore[override]
-        """Output and state."""
+        """Compute output and state."""
         output = self._activation(matmul(concat([inputs, state], 1), self._kernel) + self._bias)
         return output, output
 
@@ -286,7 +288,7 @@ class GRUCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: TensorLike) -> tuple:  # type: ignore[override]
-        """Output and state."""
+        """Compute output and state."""
         kernel, bias = self._gates
         gates = sigmoid(matmul(concat([inputs, state], 1), kernel) + bias)
         reset, update = split(gates, 2, 1)
@@ -343,7 +345,7 @@ class BasicLSTMCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """Output and state."""
+        """Compute output and state."""
         c, h = state if self._state_is_tuple else split(state, 2, 1)
         sums = matmul(concat([inputs, h], 1), self._kernel) + self._bias
         i, j, f, o = split(sums, 4, 1)
@@ -422,7 +424,7 @@ class LSTMCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """Output and state."""
+        """Compute output and state."""
         c, h = state if self._state_is_tuple else split(state, [self._num_units, -1], 1)
         sums = matmul(concat([inputs, h], 1), self._kernel) + self._bias
         i, j, f, o = split(sums, 4, 1)
@@ -444,5 +446,5 @@ class LSTMCell(LayerCell):
 
 
 def state_dtype(dtype: DTypeLike | None, state: object) -> Any:
-    """The dtype asked for, or that of a state."""
+    """Return the dtype asked for, or that of a state."""
     return as_dtype(dtype) if dtype is not None else structure.flatten(state)[0].dtype

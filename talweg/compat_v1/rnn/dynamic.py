@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def swap_time_and_batch(x: Any) -> Any:
-    """[a, b, ...] as [b, a, ...]."""
+    """Transpose [a, b, ...] to [b, a, ...]."""
     return transpose(x, [1, 0, *range(2, x.shape.rank)])
 
 
@@ -87,7 +87,7 @@ def _run_loop(
     steps: Size,
     batch_size: Size,
 ) -> tuple[Any, Any]:
-    """The loop over time-major inputs."""
+    """Run the loop over time-major inputs."""
     leaves = structure.flatten(inputs)
     number = convert_to_tensor(steps) if type(steps) is int else shape_tensor(leaves[0])[0]
     tables = [TensorArray(x.dtype, size=number).unstack(x) for x in leaves]
@@ -152,7 +152,7 @@ def bidirectional_dynamic_rnn(
     options = {"dtype": dtype, "time_major": time_major}
     time, batch = (0, 1) if time_major else (1, 0)
 
-    def turned(x: object) -> Any:
+    def turn(x: object) -> Any:
         if sequence_length is None:
             return reverse(x, [time])
         return reverse_sequence(x, sequence_length, seq_axis=time, batch_axis=batch)
@@ -166,13 +166,13 @@ def bidirectional_dynamic_rnn(
         with variable_scope("bw") as inner:
             backward, state_bw = dynamic_rnn(
                 cell_bw,
-                structure.map_leaves(turned, inputs),
+                structure.map_leaves(turn, inputs),
                 sequence_length,
                 initial_state_bw,
                 scope=inner,
                 **options,
             )
-    backward = structure.map_leaves(turned, backward)
+    backward = structure.map_leaves(turn, backward)
     return (forward, backward), (state_fw, state_bw)
 
 
@@ -249,7 +249,7 @@ def raw_rnn(
 
 
 def _emit_structure(cell: Any, emitted: object, state: object, batch_size: int) -> tuple[Any, Any]:
-    """The structure of what is put out, and zeros of it for a whole batch."""
+    """Return the structure of a cell's output, and zeros of it for a whole batch."""
     if emitted is None:
         dtype = structure.flatten(state)[0].dtype
         size = cell.output_size

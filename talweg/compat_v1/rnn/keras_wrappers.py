@@ -32,7 +32,7 @@ class CellOutsideScopes(Wrapper):
         return self._cell
 
     def call(self, inputs: Any, state: Any, **more: object) -> Any:  # type: ignore[override]
-        """Output and state."""
+        """Compute output and state."""
         return self.around(inputs, state, None)
 
     def _inner(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
@@ -41,7 +41,7 @@ class CellOutsideScopes(Wrapper):
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: DTypeLike | None = None
     ) -> Any:
-        """A state of zeros, as the cell inside gives it."""
+        """Return a state of zeros, as the cell inside gives it."""
         if batch_size is None and inputs is not None:
             batch_size = inputs.shape[0]
         if not hasattr(self._cell, "get_initial_state"):
@@ -49,7 +49,7 @@ class CellOutsideScopes(Wrapper):
         return self._cell.get_initial_state(batch_size=batch_size)
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros."""
+        """Return a state of zeros."""
         if hasattr(self._cell, "zero_state"):
             return self._cell.zero_state(batch_size, dtype)
         return self.get_initial_state(batch_size=batch_size, dtype=dtype)

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def as_tensors(nest: object) -> Any:
-    """A nest with tensors as leaves; a TensorArray stays as it is."""
+    """Return a nest with tensors as leaves; a TensorArray stays as it is."""
     return structure.map_leaves(lambda x: x if hasattr(x, "stack") else convert_to_tensor(x), nest)
 
 
 def first_state(cell: Any, initial_state: object, batch_size: object, dtype: object) -> Any:
-    """The state to begin with; ValueError without an initial state and dtype."""
+    """Return the state to begin with; ValueError without an initial state and dtype."""
     if initial_state is not None:
         return as_tensors(initial_state)
     if dtype is None:
@@ -43,7 +43,7 @@ def first_state(cell: Any, initial_state: object, batch_size: object, dtype: obj
 
 
 def lengths_of(sequence_length: TensorLike | None, batch_size: Size) -> Any:
-    """How long each sequence is, an int32 vector [batch]; ValueError for another rank."""
+    """Convert the lengths of sequences to an int32 vector [batch]; ValueError for another rank."""
     if sequence_length is None:
         return None
     lengths = cast(convert_to_tensor(sequence_length), int32)
@@ -56,7 +56,7 @@ def lengths_of(sequence_length: TensorLike | None, batch_size: Size) -> Any:
 
 
 def through(done: object, old: object, new: Tensor) -> Any:
-    """A nest of new values, with the old ones where `done` [batch]; scalars are new."""
+    """Return a nest of new values, with the old ones where `done` [batch]; scalars are new."""
 
     def choose(before: Any, after: Any) -> Any:
         if hasattr(after, "stack") or after.shape.rank == 0:
@@ -75,7 +75,7 @@ def run_step(
     lengths: Tensor | None,
     batch_size: Size,
 ) -> tuple:
-    """One step; where a sequence is over the output is zero and the state stays."""
+    """Run one step; where a sequence is over the output is zero and the state stays."""
     output, following = cell(inputs, state)
     if lengths is None:
         return output, following
@@ -130,7 +130,7 @@ def static_rnn(
 
 
 def reverse_steps(inputs: list, sequence_length: object) -> list:
-    """A list of inputs back to front, each sequence within its length."""
+    """Return a list of inputs back to front, each sequence within its length."""
     if sequence_length is None:
         return list(inputs)[::-1]
     flat = [structure.flatten(step) for step in inputs]

@@ -82,13 +82,13 @@ class MultiRNNCell(RNNCell):
         return [w for cell in self._cells for w in cell.non_trainable_weights]
 
     def zero_state(self, batch_size: object, dtype: object) -> Any:
-        """States of zeros."""
+        """Make states of zeros."""
         if self._state_is_tuple:
             return tuple([cell.zero_state(batch_size, dtype) for cell in self._cells])
         return super().zero_state(batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """Output and states."""
+        """Compute output and states."""
         found, start = [], 0
         for number, cell in enumerate(self._cells):
             with variable_scope(f"cell_{number}"):
@@ -120,26 +120,26 @@ class Wrapper(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """That of the cell inside."""
+        """The state size of the cell inside."""
         return self._cell.state_size
 
     @property
     def output_size(self) -> Any:
-        """That of the cell inside."""
+        """The output size of the cell inside."""
         return self._cell.output_size
 
     @property
     def trainable_weights(self) -> list:
-        """Those of the cell inside."""
+        """The trainable weights of the cell inside."""
         return self._cell.trainable_weights
 
     @property
     def non_trainable_weights(self) -> list:
-        """Those of the cell inside."""
+        """The other weights of the cell inside."""
         return self._cell.non_trainable_weights
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """That of the cell inside."""
+        """Make the zero state of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
     def __call__(self, inputs: TensorLike, state: TensorLike, scope: str | None = None) -> Any:
@@ -147,7 +147,7 @@ class Wrapper(RNNCell):
         return self.around(inputs, state, scope)
 
     def around(self, inputs: Any, state: Any, scope: object) -> Any:
-        """The call of the cell inside, with what this one does before and after."""
+        """Call the cell inside; subclasses add steps before and after."""
         return self._inner(inputs, state, scope)
 
     def _inner(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
@@ -155,7 +155,7 @@ class Wrapper(RNNCell):
 
 
 def _not_memory(state: object) -> Any:
-    """Which parts of a state dropout may touch: all but the memory of an LSTM."""
+    """Flag the parts of a state that dropout may touch: all but the memory of an LSTM."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(False, True)
     if structure.is_nested(state):
@@ -211,7 +211,7 @@ class DropoutWrapper(Wrapper):
             self._draw(input_size, dtype)
 
     def _draw(self, input_size: object, dtype: DType) -> None:
-        """The choices for all steps."""
+        """Draw the choices for all steps."""
         sizes = {"state": self.state_size, "output": self.output_size}
         if self._drops("input"):
             if input_size is None:
@@ -234,7 +234,7 @@ class DropoutWrapper(Wrapper):
         return not isinstance(share, float) or share < 1
 
     def _seed_of(self, kind: str, place: int) -> int | None:
-        """A seed for each use, from the one given."""
+        """Return a seed for each use, from the one given."""
         if self._seed is None:
             return None
         text = f"{self._seed}{self._salt(kind)}_{place}".encode()
@@ -244,8 +244,8 @@ class DropoutWrapper(Wrapper):
     def _salt(kind: str) -> str:
         return kind
 
-    def _dropped(self, values: object, kind: str, chosen: object = True) -> Any:
-        """A nest with its chosen parts dropped."""
+    def _drop(self, values: object, kind: str, chosen: object = True) -> Any:
+        """Return a nest with its chosen parts dropped."""
         share = self._keep[kind]
         flags = structure.flatten(chosen)
         leaves = structure.flatten(values)
@@ -261,14 +261,14 @@ class DropoutWrapper(Wrapper):
         return structure.pack(values, found)
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Output and state."""
+        """Compute output and state."""
         if self._drops("input"):
-            inputs = self._dropped(inputs, "input")
+            inputs = self._drop(inputs, "input")
         output, following = super().around(inputs, state, scope)
         if self._drops("state"):
-            following = self._dropped(following, "state", self._filter(following))
+            following = self._drop(following, "state", self._filter(following))
         if self._drops("output"):
-            output = self._dropped(output, "output")
+            output = self._drop(output, "output")
         return output, following
 
 
@@ -286,7 +286,7 @@ class ResidualWrapper(Wrapper):
         self._residual = residual_fn
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Output and state; ValueError if inputs and outputs differ in shape."""
+        """Compute output and state; ValueError if inputs and outputs differ in shape."""
         outputs, following = super().around(inputs, state, scope)
         if self._residual is not None:
             return self._residual(inputs, outputs), following
@@ -316,6 +316,6 @@ class DeviceWrapper(Wrapper):
         self._device = device
 
     def around(self, inputs: object, state: Any, scope: object) -> Any:
-        """Output and state."""
+        """Compute output and state."""
         with on_device(self._device):
             return super().around(inputs, state, scope)

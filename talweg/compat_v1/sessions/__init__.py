@@ -1,1 +1,1 @@
-"""tf.compat.v1.Session: what is fetched and fed, the values of variables, runs of programs."""
+"""tf.compat.v1.Session: fetches and feeds, the values of variables, runs of programs."""

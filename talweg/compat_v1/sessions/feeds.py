@@ -1,4 +1,4 @@
-"""What a session is given: values for placeholders and other tensors, checked and converted."""
+"""Feeds of a session: values for placeholders and other tensors, checked and converted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OBJECT = np.dtype(object)
 
 
 def feeds(graph: Graph, feed_dict: object) -> tuple[tuple, list]:
-    """The nodes fed, and their values as arrays.
+    """Convert `feed_dict` to the nodes fed, and their values as arrays.
 
     TypeError for keys and values that cannot be fed, ValueError for values that do not fit.
     """
@@ -56,7 +56,7 @@ def feeds(graph: Graph, feed_dict: object) -> tuple[tuple, list]:
 
 
 def check_alone(symbol: Symbol) -> None:
-    """ValueError if a tensor to be fed stands for several operations of the program.
+    """Raise ValueError if a tensor to be fed stands for several operations of the program.
 
     Equal operations are one node, and nobody knows any more who uses which of them.
     """
@@ -77,7 +77,7 @@ def check_alone(symbol: Symbol) -> None:
 
 
 def expand_feeds(graph: Graph, key: object, value: Any) -> list:
-    """The tensors a key of `feed_dict` stands for, with their values."""
+    """Expand a key of `feed_dict` to the tensors it stands for, with their values."""
     if type(key) is Symbol and key.node.table is graph.table:
         if len(graph._unfeedable) and not graph.is_feedable(key):
             raise value_error("TW504", f"Tensor {key!r} may not be fed.")
@@ -96,7 +96,7 @@ def expand_feeds(graph: Graph, key: object, value: Any) -> list:
         pairs = zip([key.values, key.indices, key.dense_shape], given)
         return [pair for k, v in pairs if k is not None for pair in expand_feeds(graph, k, v)]
     if isinstance(key, RaggedTensor):
-        return _ragged_parts(graph, key, value)
+        return _split_ragged_feed(graph, key, value)
     return expand_feeds(graph, _element(graph, key), value)
 
 
@@ -106,7 +106,7 @@ def _sparse_parts(key: SparseTensor, value: Any) -> list:
     return list(value)
 
 
-def _ragged_parts(graph: Graph, key: Any, value: TensorLike) -> list:
+def _split_ragged_feed(graph: Graph, key: Any, value: TensorLike) -> list:
     if not isinstance(value, (RaggedTensorValue, RaggedTensor)):
         raise type_error("TW504", f"feed for {key!r}: {value!r}", "a RaggedTensorValue")
     pairs = [(key.values, value.values), (key.row_splits, value.row_splits)]
@@ -114,7 +114,7 @@ def _ragged_parts(graph: Graph, key: Any, value: TensorLike) -> list:
 
 
 def _element(graph: Graph, key: object) -> Symbol:
-    """The tensor a key of `feed_dict` names or is."""
+    """Return the tensor a key of `feed_dict` names or is."""
     try:
         return graph.as_graph_element(key, allow_operation=False)
     except (KeyError, ValueError, TypeError) as error:
@@ -123,7 +123,7 @@ def _element(graph: Graph, key: object) -> Symbol:
 
 
 def convert_fed(symbol: Symbol, value: object) -> Any:
-    """A fed value as an array of the tensor's dtype and shape."""
+    """Return a fed value as an array of the tensor's dtype and shape."""
     aval = symbol.node.aval
     kind = aval.dtype.numpy_dtype
     if type(value) is np.ndarray and value.dtype is kind and kind is not _OBJECT:
@@ -174,8 +174,8 @@ def _convert(symbol: Symbol, value: Any) -> Any:
         ) from None
 
 
-def unfed_error(node: Node, graph: Graph) -> Exception:
-    """The error of a run that needs a placeholder for which nothing was given."""
+def missing_feed_error(node: Node, graph: Graph) -> Exception:
+    """Return the error of a run that needs a placeholder for which nothing was given."""
     name = graph.operation_name(node)
     return invalid(
         "TW504",

@@ -1,4 +1,4 @@
-"""What a session is asked for: from a nest of fetches to nodes, and from their values back."""
+"""Fetches of a session: from a nest of fetches to nodes, and from their values back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Fetch:
 
 
 def collect_fetches(graph: Graph, fetches: object) -> Fetch:
-    """The nodes of a nest of fetches.
+    """Return the nodes of a nest of fetches.
 
     TypeError for what cannot be fetched, ValueError for elements of other graphs and unknown names.
     """
@@ -101,7 +101,7 @@ def _look_up_name(graph: Graph, name: object) -> Any:
 
 
 def _read(graph: Graph, variable: GraphVariable) -> Symbol:
-    """A variable's value at the end of the run."""
+    """Return a variable's value at the end of the run."""
     if variable.table is not graph.table:
         raise value_error(
             "TW503",
@@ -137,7 +137,7 @@ def _composite(graph: Graph, kind: Any, parts: list, nodes: list) -> Build:
 
 
 def result_of(value: Any) -> Any:
-    """A result as the user gets it: an array of its own, a NumPy scalar for rank 0."""
+    """Return a result as the user gets it: an array of its own, a NumPy scalar for rank 0."""
     if isinstance(value, (np.ndarray, np.void)):
         value = integer_view(value)
         return np.array(value) if value.ndim else value[()]

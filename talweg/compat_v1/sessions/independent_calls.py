@@ -43,7 +43,7 @@ class CallPlan(NamedTuple):
 
 
 def plan_of(program: Program, fed: tuple) -> CallPlan | None:
-    """The calls of a program; None if no two can wait for each other."""
+    """Return the calls of a program; None if no two can wait for each other."""
     steps = [(step.node, frozenset(calls_of(step))) for step in program.steps]
     calls = frozenset().union(*[own for _, own in steps])
     if len(calls) < 2:
@@ -85,7 +85,7 @@ def _changes_something(node: Node) -> bool:
 
 
 class Claim:
-    """What a thread has found of the calls that it took over from the run."""
+    """Holds the results of the calls that a thread took over from the run."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -93,7 +93,7 @@ class Claim:
         self._is_over = False
 
     def around(self, call: NumpyCall | TapedCall | EffectCall) -> Any:
-        """`call`, of which the run will have the results, too."""
+        """Wrap `call`; the run will have its results, too."""
         return partial(self._run, call)
 
     def _run(self, call: Any, *operands: object) -> Any:
@@ -141,7 +141,7 @@ class IndependentCalls:
         locking.runs.beside = self._before
 
     def around(self, call: Any) -> Any:
-        """`call`, or what takes its result from who has called it already."""
+        """Wrap `call` to take its result from the thread that has called it already."""
         return partial(self._run, call) if call in self._plan.calls else call
 
     def _run(self, call: Callable[..., Any], *operands: object) -> Any:
@@ -168,7 +168,9 @@ class IndependentCalls:
         return call(*operands)
 
     def start_others(self) -> None:
-        """Begin what the run has not come to, and what can run by itself, in threads."""
+        """Start threads for the calls that the run has not come to and that can run by
+        themselves.
+        """
         with self._lock:
             taken = self._begun | self._claims.keys()
             for unit in self._plan.units:

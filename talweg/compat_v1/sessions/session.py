@@ -11,7 +11,7 @@ import numpy as np
 from talweg.api.export import export, implement_hook, runs_graphs
 from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.messages import ConfigProto
-from talweg.compat_v1.sessions.feeds import feeds, unfed_error
+from talweg.compat_v1.sessions.feeds import feeds, missing_feed_error
 from talweg.compat_v1.sessions.fetches import collect_fetches, result_of
 from talweg.compat_v1.sessions.independent_calls import IndependentCalls, plan_of
 from talweg.compat_v1.sessions.state import SessionState, SessionVariables
@@ -136,7 +136,7 @@ class Session:
         return b""
 
     def as_default(self) -> Any:
-        """A context in which `eval` and `run` of tensors and operations use this session."""
+        """Return a context in which `eval` and `run` of tensors and operations use this session."""
         return _AsDefault(self)
 
     def __enter__(self) -> Session:
@@ -163,10 +163,10 @@ class Session:
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: object = None) -> None:
-        """Accepted: no values outlive their session."""
+        """Do nothing: no values outlive their session."""
 
     def list_devices(self) -> list:
-        """The devices there are: one CPU."""
+        """Return the devices there are: one CPU."""
         return [DeviceAttributes()]
 
     # -- running
@@ -174,7 +174,8 @@ class Session:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """The values of `fetches`: a tensor, operation, variable, name, or a nest of these.
+        """Compute the values of `fetches`: a tensor, operation, variable, name, or a nest of
+        these.
 
         `feed_dict` maps tensors to values that stand in for them.  Operations give None.
         RuntimeError on a closed session, TypeError or ValueError for what cannot be fetched or fed,
@@ -205,7 +206,7 @@ class Session:
     def _values(
         self, nodes: tuple, fed: tuple, arrays: list, watch: Watch | None, metadata: object
     ) -> list:
-        """The values of nodes, as the user gets them."""
+        """Compute the values of nodes, as the user gets them."""
         if nodes:
             plan = self._plan(nodes, fed)
             values = [result_of(value) for value in self._execute(plan, fed, arrays, watch)]
@@ -225,7 +226,8 @@ class Session:
         return values
 
     def report(self, fetches: object, feeds: Any = ()) -> list[str]:
-        """What runs otherwise than it was written: work that is shared, products that are factored.
+        """Report the steps that run otherwise than they were written: shared work, factored
+        products.
 
         `feeds` are the tensors that would be fed.
 
@@ -248,7 +250,7 @@ class Session:
         ]
 
     def _plan(self, nodes: tuple, fed: tuple) -> Program:
-        """The program of these fetches and feeds, made on first use."""
+        """Return the program of these fetches and feeds, made on first use."""
         key = (nodes, fed)
         found = self._plans.get(key)
         if found is not None:
@@ -256,7 +258,7 @@ class Session:
         try:
             program = functionalize(nodes, fed)
         except UnfedError as error:
-            raise unfed_error(error.node, self._graph) from None
+            raise missing_feed_error(error.node, self._graph) from None
         with self._planning:
             if len(self._plans) >= PLANS:
                 drop_oldest(self._plans)
@@ -283,7 +285,7 @@ class Session:
             context.base, context.recorders, context.running = base, recorders, running
 
     def _calls_of(self, program: Program, fed: tuple) -> Any:
-        """The calls of Python of a program, where they may wait for each other."""
+        """Return the calls of Python of a program, where they may wait for each other."""
         if program.calls is False:
             program.calls = plan_of(program, fed)
         return program.calls
@@ -301,7 +303,7 @@ class Session:
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values of `feed_list` that gives the values of `fetches`."""
+        """Make a function of the values of `feed_list` that gives the values of `fetches`."""
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise type_error("TW503", "Argument `feed_list` must be a list or tuple.")
         keys = [self._graph.as_graph_element(key, allow_operation=False) for key in feed_list or ()]
@@ -330,7 +332,7 @@ class Session:
 
 
 def _watch(options: object) -> Watch | None:
-    """What times a run, if statistics are asked for."""
+    """Make the watch that times a run, if statistics are asked for."""
     return Watch() if getattr(options, "trace_level", 0) else None
 
 
@@ -372,7 +374,7 @@ class InteractiveSession(Session):
 @implement_hook("evaluate_in_session")
 @runs_graphs
 def evaluate_in_session(value: TensorLike, feed_dict: object, session: Session) -> Any:
-    """`value` run in `session` or the default session; ValueError if there is none."""
+    """Evaluate `value` in `session` or the default session; ValueError if there is none."""
     session = session or get_default_session()
     if session is None:
         raise value_error(

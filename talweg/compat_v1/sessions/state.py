@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SessionValue(ReplaceableValue):
-    """What a session has for a variable; MISSING before it is initialized."""
+    """Holds a session's value of a variable; MISSING before it is initialized."""
 
     def __init__(self) -> None:
         self._tensor = wrap(MISSING)
@@ -34,7 +34,7 @@ class SessionVariables(Variables):
         self._values: dict[Any, SessionValue] = {}
 
     def owner(self, handle: Handle) -> Any:
-        """Who is held while a variable is changed."""
+        """Return the value whose lock is held while a variable is changed."""
         found = self._values.get(handle)
         return self._values.setdefault(handle, SessionValue()) if found is None else found
 

@@ -77,7 +77,7 @@ class FileWriter:
         self.close()
 
     def get_logdir(self) -> str:
-        """The directory."""
+        """Return the directory."""
         return self._logdir
 
     def add_event(self, event: Any) -> None:
@@ -147,7 +147,7 @@ class FileWriter:
     def add_run_metadata(
         self, run_metadata: RunMetadata, tag: str, global_step: TensorLike | None = None
     ) -> None:
-        """Write what a run reported, under a tag of its own; ValueError if that was used."""
+        """Write the metadata of a run, under a tag of its own; ValueError if that was used."""
         if tag in self._runs:
             raise value_error(
                 "TW207", f"The provided tag was already used for this event type: {tag!r}"
@@ -163,11 +163,11 @@ class FileWriter:
         self._add(global_step, tagged_run_metadata=run)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Flush the events to the file."""
         self._file.flush()
 
     def close(self) -> None:
-        """Write what waits, and close the file; a second time does nothing."""
+        """Flush the events and close the file; a second time does nothing."""
         self._file.close()
 
     def reopen(self) -> None:
@@ -207,7 +207,7 @@ class FileWriterCache:
 
     @staticmethod
     def get(logdir: str) -> FileWriter:
-        """The writer for a directory, made if need be."""
+        """Return the writer for a directory, made if need be."""
         if logdir not in FileWriterCache._writers:
             FileWriterCache._writers[logdir] = FileWriter(logdir, default_graph())
         return FileWriterCache._writers[logdir]

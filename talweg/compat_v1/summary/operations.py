@@ -23,7 +23,7 @@ from talweg.trace.opaque_calls import Hole, OpaqueCall
 
 
 def scalar_message(array: np.ndarray, tag: str) -> Any:
-    """One number."""
+    """Make the summary of one number."""
     if array.shape:
         raise invalid(
             "TW203",
@@ -46,7 +46,7 @@ def _limits() -> np.ndarray:
 
 
 def histogram_message(array: np.ndarray, tag: str) -> Any:
-    """How many values are in each of the buckets, and a few sums."""
+    """Make the summary of a histogram: the count of values in each bucket, and a few sums."""
     values = array.astype(np.float64).ravel()
     for wrong, text in (np.isnan, "Nan in summary histogram"), (np.isinf, "Infinity in Histogram"):
         if wrong(values).any():
@@ -67,7 +67,7 @@ def histogram_message(array: np.ndarray, tag: str) -> Any:
 
 
 def image_message(array: np.ndarray, tag: str, most: int) -> Any:
-    """The first images of a batch, each under a tag of its own."""
+    """Return the first images of a batch, each under a tag of its own."""
     if array.ndim != 4 or array.shape[-1] not in (1, 3, 4):
         shape = ",".join(map(str, array.shape))
         raise invalid("TW203", f"Tensor must be 4-D with last dim 1, 3, or 4, not [{shape}]")
@@ -82,7 +82,7 @@ def image_message(array: np.ndarray, tag: str, most: int) -> Any:
 
 
 def audio_message(array: np.ndarray, rate: np.ndarray, tag: str, most: int) -> Any:
-    """The first sounds of a batch, each under a tag of its own."""
+    """Return the first sounds of a batch, each under a tag of its own."""
     if array.ndim not in (2, 3):
         raise invalid("TW203", f"Tensor must be 3-D or 2-D, got: {list(array.shape)}")
     summary = messages().Summary()
@@ -95,7 +95,7 @@ def audio_message(array: np.ndarray, rate: np.ndarray, tag: str, most: int) -> A
 
 
 def tensor_message_of(array: np.ndarray, tag: str, metadata: bytes) -> Any:
-    """A tensor with metadata, which say what shows it."""
+    """Make the summary of a tensor, whose metadata name the plugin that shows it."""
     summary = messages().Summary()
     value = summary.value.add(tag=tag, tensor=tensor_message(array))
     value.metadata.ParseFromString(metadata)
@@ -104,7 +104,7 @@ def tensor_message_of(array: np.ndarray, tag: str, metadata: bytes) -> Any:
 
 
 def merge_messages(*arrays: Any) -> Any:
-    """The values of several messages, serialized; InvalidArgumentError for equal tags."""
+    """Return the values of several messages, serialized; InvalidArgumentError for equal tags."""
     summary = messages().Summary()
     tags: set[str] = set()
     for data in [data for array in arrays for data in np.ravel(array)]:
@@ -121,7 +121,7 @@ def merge_messages(*arrays: Any) -> Any:
 
 
 def serialize_message(make: Callable[..., Any], details: tuple, *tensors: object) -> Any:
-    """The message `make(*arrays, *details)` as a string tensor."""
+    """Return the message `make(*arrays, *details)` as a string tensor."""
     message = make(*[np.asarray(x._array) for x in tensors], *details)
     return wrap(np.array(message.SerializeToString(), object))
 
@@ -136,7 +136,7 @@ class SummaryCall(OpaqueCall):
 
 
 def operation(make: Callable[..., Any], details: tuple, tensors: list, name: str) -> Any:
-    """`serialize_message` now, or in a graph as an operation of this name."""
+    """Call `serialize_message` now, or in a graph as an operation of this name."""
     messages()
     graph = dispatch.context.base
     if graph is None:

@@ -49,7 +49,7 @@ def summary_iterator(path: PathLike) -> Iterator[Any]:
 @export("compat.v1.summary.get_summary_description")
 @as_it_is
 def get_summary_description(node_def: Any) -> Any:
-    """What the attribute `description` of a `TensorSummary` node says, a SummaryDescription.
+    """Read the attribute `description` of a `TensorSummary` node, a SummaryDescription.
 
     ValueError for a node of another type.
     """

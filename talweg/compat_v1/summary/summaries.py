@@ -54,7 +54,7 @@ REALS = (
 
 
 def _tag(name: str, family: str | None) -> Any:
-    """A context that gives the tag of a summary and the name of its operation."""
+    """Return a context that gives the tag of a summary and the name of its operation."""
     name = _clean(name)
     return _enter(name, "") if family is None else _enter(name, f"{_clean(family)}/")
 
@@ -73,7 +73,7 @@ def _clean(name: int | str) -> str:
 
 
 def _collect(result: object, collections: object) -> Any:
-    """`result`, noted in these collections of the graph, by default among the summaries."""
+    """Add `result` to these collections of the graph, by default to the summaries."""
     graph = session_graph()
     if graph is not None and dispatch.context.base is graph:
         names = [GraphKeys.SUMMARIES] if collections is None else collections

@@ -1,4 +1,4 @@
-"""Adadelta: steps as large as those before, relative to the gradients.
+"""The Adadelta optimizer: steps as large as those before, relative to the gradients.
 
 Zeiler, "ADADELTA: an adaptive learning rate method", 2012.
 """

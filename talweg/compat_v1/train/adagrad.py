@@ -1,4 +1,5 @@
-"""Adagrad: step sizes that fall with the squares of the gradients seen; its dual and proximal kin.
+"""The Adagrad optimizer: step sizes fall with the squares of past gradients; its dual and proximal
+kin.
 
 Duchi, Hazan, Singer, "Adaptive subgradient methods for online learning and stochastic
 optimization", 2011.
@@ -53,7 +54,7 @@ class AdagradOptimizer(FormulaOptimizer):
 
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
-            self._filled_slot(variable, self._initial, "accumulator", self._name)
+            self._make_filled_slot(variable, self._initial, "accumulator", self._name)
 
     def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         a = slots["accumulator"] + square(g)
@@ -101,7 +102,7 @@ class ProximalAdagradOptimizer(FormulaOptimizer):
 
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
-            self._filled_slot(variable, self._initial, "accumulator", self._name)
+            self._make_filled_slot(variable, self._initial, "accumulator", self._name)
 
     def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, l1, l2 = (self._of(name, x.dtype) for name in self._settings)
@@ -153,7 +154,9 @@ class AdagradDAOptimizer(FormulaOptimizer):
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
             self._zeros_slot(variable, "gradient_accumulator", self._name)
-            self._filled_slot(variable, self._initial, "gradient_squared_accumulator", self._name)
+            self._make_filled_slot(
+                variable, self._initial, "gradient_squared_accumulator", self._name
+            )
 
     def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, l1, l2 = (self._of(name, x.dtype) for name in self._settings)

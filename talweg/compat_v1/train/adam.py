@@ -1,4 +1,5 @@
-"""Adam: momentum, divided by the root of a moving average of squares, both freed of their bias.
+"""The Adam optimizer: momentum, divided by the root of a moving average of squares, both freed of
+their bias.
 
 Kingma and Ba, "Adam: a method for stochastic optimization", 2015.
 """
@@ -70,7 +71,7 @@ class AdamOptimizer(FormulaOptimizer):
             self._zeros_slot(variable, "v", self._name)
 
     def _rate(self, dtype: DType) -> Any:
-        """The learning rate of this step, freed of the bias of the averages."""
+        """Return the learning rate of this step, freed of the bias of the averages."""
         power1, power2 = (cast(power.value(), dtype=dtype) for power in self._powers)
         return self._of("learning_rate", dtype) * sqrt(1 - power2) / (1 - power1)
 

@@ -61,7 +61,8 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Iterable | None = None) -> Any:
-        """An operation that brings the averages of `var_list` up to date, done now in eager mode.
+        """Make an operation that brings the averages of `var_list` up to date, done now in eager
+        mode.
 
         var_list: variables, or tensors of a graph; all trainable variables by default.  TypeError
         for what is no float.
@@ -86,7 +87,7 @@ class ExponentialMovingAverage:
         return minimum(decay, (1 + count) / (10 + count))
 
     def _average_of(self, value: TensorLike) -> Any:
-        """The variable with the average of a variable or tensor, made if there is none."""
+        """Find or make the variable with the average of a variable or tensor."""
         entry = self._averages.get(id(value))
         if entry is not None:
             return entry[1]
@@ -125,12 +126,12 @@ class ExponentialMovingAverage:
         return together([biased.assign(total), count.assign(number), average.assign(free)])
 
     def average(self, var: object) -> Any:
-        """The variable with the average of `var`; None if it is not averaged."""
+        """Return the variable with the average of `var`; None if it is not averaged."""
         found = self._averages.get(id(var))
         return None if found is None else found[1]
 
     def average_name(self, var: object) -> str:
-        """The name of the average of `var`, which need not be there yet."""
+        """Return the name of the average of `var`, which need not be there yet."""
         average = self.average(var)
         if average is not None:
             return name_of(average)
@@ -139,7 +140,8 @@ class ExponentialMovingAverage:
         return name if graph is None else graph.unique_name(name, mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Iterable | None = None) -> dict[str, Any]:
-        """A `var_list` for `tf.train.Saver` that gives variables the values of their averages.
+        """Make a `var_list` for `tf.train.Saver` that gives variables the values of their
+        averages.
 
         moving_avg_variables: which; all that are trained or averaged by default.  The other
         variables of the graph come under their own names.

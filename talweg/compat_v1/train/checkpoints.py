@@ -18,7 +18,7 @@ from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.formats.bundle.reader import Bundle, index_file, not_found
 from talweg.formats.files import write_file
-from talweg.formats.wire import damaged_error
+from talweg.formats.wire import data_loss_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,9 @@ _PLAIN = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 
 @dataclass
 class CheckpointState:
-    """What the file `checkpoint` of a folder says: the newest checkpoint and all that are kept."""
+    """The content of the file `checkpoint` of a folder: the newest checkpoint and all that are
+    kept.
+    """
 
     model_checkpoint_path: str = ""
     all_model_checkpoint_paths: list = field(default_factory=list)
@@ -55,13 +57,13 @@ class CheckpointState:
 
 
 def _quote(text: str) -> str:
-    def escaped(byte: int) -> str:
+    def escape_byte(byte: int) -> str:
         letter = chr(byte)
         if letter in "\\\"'":
             return "\\" + letter
         return letter if 32 <= byte < 127 else f"\\{byte:03o}"
 
-    return '"' + "".join(map(escaped, os.fsencode(text))) + '"'
+    return '"' + "".join(map(escape_byte, os.fsencode(text))) + '"'
 
 
 def _unquote(text: str) -> str:
@@ -80,18 +82,18 @@ def _unquote(text: str) -> str:
 
 
 def parse_state(text: str) -> CheckpointState:
-    """A CheckpointState from its text; DataLossError for anything else."""
+    """Parse the text of a CheckpointState; DataLossError for anything else."""
     state = CheckpointState()
     for line in text.splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise damaged_error(f"a line of the file `checkpoint` is {line[:80]!r}")
+            raise data_loss_error(f"a line of the file `checkpoint` is {line[:80]!r}")
         name, value = match.groups()
         if name in ("model_checkpoint_path", "all_model_checkpoint_paths"):
             if not value.startswith('"'):
-                raise damaged_error(f"{name} in the file `checkpoint` is no text: {value[:80]}")
+                raise data_loss_error(f"{name} in the file `checkpoint` is no text: {value[:80]}")
             path = _unquote(value[1:-1])
             if name == "model_checkpoint_path":
                 state.model_checkpoint_path = path
@@ -104,7 +106,7 @@ def parse_state(text: str) -> CheckpointState:
             else:
                 state.all_model_checkpoint_timestamps.append(number)
         else:
-            raise damaged_error(f"the file `checkpoint` has a field {name!r}")
+            raise data_loss_error(f"the file `checkpoint` has a field {name!r}")
     return state
 
 
@@ -112,7 +114,9 @@ def _number(name: str, value: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise damaged_error(f"{name} in the file `checkpoint` is no number: {value[:80]}") from None
+        raise data_loss_error(
+            f"{name} in the file `checkpoint` is no number: {value[:80]}"
+        ) from None
 
 
 @export("compat.v1.train.generate_checkpoint_state_proto")
@@ -123,7 +127,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Any = None,
     last_preserved_timestamp: float | None = None,
 ) -> CheckpointState:
-    """What the file `checkpoint` of `save_dir` is to say.
+    """Make the content of the file `checkpoint` of `save_dir`.
 
     Paths are made relative to `save_dir` where that is relative itself.  ValueError if there are
     not as many timestamps as paths.
@@ -198,7 +202,7 @@ def write_state(path: str, state: CheckpointState) -> None:
 def get_checkpoint_state(
     checkpoint_dir: Any, latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """What the file `checkpoint` of a folder says, paths made whole; None if there is none.
+    """Read the file `checkpoint` of a folder, with whole paths; None if there is none.
 
     >>> import talweg as tf
     >>> tf.train.get_checkpoint_state("a folder that is not there") is None
@@ -250,7 +254,7 @@ def checkpoint_exists(checkpoint_prefix: Any) -> bool:
 
 @export("compat.v1.train.get_checkpoint_mtimes")
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
-    """When the checkpoints were written, in seconds; those that are not there are left out.
+    """Return the times at which checkpoints were written, in seconds; absent ones are left out.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.train.get_checkpoint_mtimes(["a path that is not there"])
@@ -305,15 +309,15 @@ class CheckpointReader:
         return array if array.ndim else array[()]
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shape of each tensor."""
+        """Return the shape of each tensor."""
         return {name: list(entry.dims) for name, entry in self._bundle.entries.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """The dtype of each tensor."""
+        """Return the dtype of each tensor."""
         return {name: entry.dtype for name, entry in self._bundle.entries.items()}
 
     def debug_string(self) -> bytes:
-        """A line for each tensor."""
+        """Return a line for each tensor."""
         return "".join(
             [
                 f"{name} ({entry.dtype.name}) {list(entry.dims)}\n"
@@ -413,7 +417,7 @@ def checkpoints_iterator(
 
 
 def value_for(bundle: Bundle, key: str, dtype: DType, shape: TensorShape, name: str) -> np.ndarray:
-    """The tensor `key` as a value for a variable of this dtype and shape.
+    """Read the tensor `key` as a value for a variable of this dtype and shape.
 
     NotFoundError if there is none, InvalidArgumentError if it does not fit.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @export("train.Coordinator", "compat.v1.train.Coordinator")
 class Coordinator:
-    """Tells threads when to stop, waits for them, and passes on what one of them raised.
+    """Tells threads when to stop, waits for them, and passes on an exception that one raised.
 
     clean_stop_exception_types: exceptions that mean a normal end (OutOfRangeError by default).
 
@@ -94,7 +94,7 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait for the threads, then raise what one of them passed to `request_stop`.
+        """Wait for the threads, then raise the exception that one passed to `request_stop`.
 
         RuntimeError if threads are still alive `stop_grace_period_secs` after a stop was asked for.
         """
@@ -120,7 +120,7 @@ class Coordinator:
         return self._joined
 
     def raise_requested_exception(self) -> None:
-        """Raise what was passed to `request_stop`, if anything."""
+        """Raise the exception passed to `request_stop`, if there is one."""
         error = self._error
         if error is not None:
             raise error
@@ -164,13 +164,13 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: dict[Any, Any] | None = None,
     ) -> LooperThread:
-        """A looper that was started."""
+        """Return a looper that was started."""
         thread = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         thread.start()
         return thread
 
     def run(self) -> None:
-        """What the thread does."""
+        """Run the thread's loop until the coordinator stops it."""
         with self._coordinator.stop_on_exception():
             self.start_loop()
             due = time.monotonic()
@@ -189,7 +189,7 @@ class LooperThread(threading.Thread):
         """Called once after the last round."""
 
     def run_loop(self) -> None:
-        """One round."""
+        """Run one round."""
         target, args, kwargs = self._call
         if target is not None:
             target(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Optimizers that are one formula: what is taken off a variable, given gradient and slots.
+"""Optimizers that are one formula: the step of a variable, given gradient and slots.
 
 The formula sees tensors: the whole variable and its slots for a gradient that is a tensor, their
 rows for one that is rows.  Each slot becomes one update in the graph, the variable another.
@@ -35,12 +35,12 @@ class FormulaOptimizer(Optimizer):
         }
 
     def _of(self, name: str, dtype: DType) -> Any:
-        """A setting as a scalar of the variable's dtype."""
+        """Return a setting as a scalar of the variable's dtype."""
         value = self._ready[name]
         return value if value.dtype is dtype else arithmetic.cast(value, dtype=dtype)
 
     def _change(self, g: object, x: object, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """What to subtract from `x`, and the new values of the slots that change."""
+        """Compute the step to subtract from `x`, and the new values of the slots that change."""
         raise NotImplementedError(f"{type(self).__name__} implements no _change")
 
     def _own(self, var: object) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""FTRL-Proximal: follow the regularized leader, which gives weights that are exactly zero.
+"""The FTRL-Proximal optimizer: follow the regularized leader, which gives weights that are exactly
+zero.
 
 McMahan et al., "Ad click prediction: a view from the trenches", 2013.
 """
@@ -70,11 +71,11 @@ class FtrlOptimizer(FormulaOptimizer):
 
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
-            self._filled_slot(variable, self._initial, "accum", self._accum_name or self._name)
+            self._make_filled_slot(variable, self._initial, "accum", self._accum_name or self._name)
             self._zeros_slot(variable, "linear", self._linear_name or self._name)
 
-    def _raised(self, n: Tensor) -> Any:
-        """n to the power of -learning_rate_power."""
+    def _raise_to_power(self, n: Tensor) -> Any:
+        """Raise n to the power of -learning_rate_power."""
         if isinstance(self._power, float) and self._power == -0.5:
             return sqrt(n)
         return pow_(n, neg(self._of("power", n.dtype)))
@@ -82,17 +83,17 @@ class FtrlOptimizer(FormulaOptimizer):
     def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, _, l1, l2, shrinkage = (self._of(name, x.dtype) for name in self._settings)
         n = slots["accum"] + square(g)
-        raised = self._raised(n)
+        raised = self._raise_to_power(n)
         shrunk = g
         if not isinstance(self._shrinkage, (int, float)) or self._shrinkage:
             shrunk = g + 2 * shrinkage * x
-        z = slots["linear"] + shrunk - (raised - self._raised(slots["accum"])) / rate * x
+        z = slots["linear"] + shrunk - (raised - self._raise_to_power(slots["accum"])) / rate * x
         new = (maximum(minimum(z, l1), -l1) - z) / (raised / rate + 2 * l2)
         return x - new, {"accum": n, "linear": z}
 
 
 def _check_sign(name: str, value: object, sign: int) -> None:
-    """ValueError for a number of the other sign."""
+    """Raise ValueError for a number of the other sign."""
     if isinstance(value, (int, float)) and value * sign < 0:
         wanted = "positive or zero" if sign > 0 else "negative or zero"
         raise value_error("TW207", f"{name} {value} needs to be {wanted}")

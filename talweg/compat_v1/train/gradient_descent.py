@@ -57,7 +57,7 @@ class GradientDescentOptimizer(FormulaOptimizer):
 
 
 def shrunk(x: Tensor, by: Tensor) -> Any:
-    """x moved towards 0 by `by`, at most to 0: the proximal operator of `by` times |x|."""
+    """Move x towards 0 by `by`, at most to 0: the proximal operator of `by` times |x|."""
     return sign(x) * maximum(abs_(x) - by, 0)
 
 

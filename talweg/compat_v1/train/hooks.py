@@ -1,4 +1,4 @@
-"""Hooks: what happens before and after each `run` of a monitored session."""
+"""Hooks of a monitored session: callbacks before and after each `run`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger("talweg")
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a call of `run`: fetches and feeds."""
+    """A hook's additions to a call of `run`: fetches and feeds."""
 
     fetches: Any
     feed_dict: Any = None
@@ -34,7 +34,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a call of `run` gave a hook: the values of its fetches."""
+    """The results of a call of `run` for a hook: the values of its fetches."""
 
     results: Any
     options: Any
@@ -55,7 +55,7 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
-        """What the user asked for."""
+        """The fetches and feeds of the user."""
         return self._original_args
 
     @property
@@ -78,20 +78,20 @@ class SessionRunHook:
     """Base of hooks: each method is called at its time and does nothing here."""
 
     def begin(self) -> None:
-        """Before the session is made; the graph may still be changed."""
+        """Called before the session is made; the graph may still be changed."""
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
-        """When the session is made and its variables have values."""
+        """Called when the session is made and its variables have values."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Before each call of `run`: what to fetch and feed beside."""
+        """Called before each call of `run`: what to fetch and feed beside."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """After each call of `run` that did not fail."""
+        """Called after each call of `run` that did not fail."""
 
     def end(self, session: Session) -> None:
-        """At the end of a session that did not fail."""
+        """Called at the end of a session that did not fail."""
 
 
 @export("compat.v1.train.SecondOrStepTimer")
@@ -141,12 +141,12 @@ class SecondOrStepTimer:
         return since
 
     def last_triggered_step(self) -> int | None:
-        """When it was done last."""
+        """Return the step at which the timer triggered last."""
         return self._last_step
 
 
 def global_step_for(hook: str) -> Any:
-    """The variable that counts steps; RuntimeError if there is none."""
+    """Return the variable that counts steps; RuntimeError if there is none."""
     step = look_up("compat.v1.train.get_global_step")()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {hook}.  [TW207]")
@@ -179,19 +179,19 @@ class StopAtStepHook(SessionRunHook):
 
 @export("compat.v1.train.CheckpointSaverListener")
 class CheckpointSaverListener:
-    """Base of what is told of checkpoints: each method does nothing here."""
+    """Base of listeners to checkpoints: each method does nothing here."""
 
     def begin(self) -> None:
-        """Before the session is made."""
+        """Called before the session is made."""
 
     def before_save(self, session: Session, global_step_value: int) -> None:
-        """Before a checkpoint is written."""
+        """Called before a checkpoint is written."""
 
     def after_save(self, session: Session, global_step_value: int) -> Any:
-        """After a checkpoint was written; True asks to stop."""
+        """Called after a checkpoint was written; True asks to stop."""
 
     def end(self, session: Session, global_step_value: int) -> None:
-        """At the end of the session."""
+        """Called at the end of the session."""
 
 
 @export("compat.v1.train.CheckpointSaverHook")
@@ -377,7 +377,7 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self) -> Any:
-        """What the operations gave."""
+        """The values of the final operations."""
         return self._values
 
     def end(self, session: Session) -> None:
@@ -402,7 +402,7 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._step = global_step_for("GlobalStepWaiterHook")
 
     def before_run(self, run_context: SessionRunContext) -> None:
-        """Wait."""
+        """Wait until the global step has come so far."""
         while not self._done:
             self._done = int(run_context.session.run(self._step)) >= self._wait_until_step
             if not self._done:
@@ -411,7 +411,7 @@ class GlobalStepWaiterHook(SessionRunHook):
 
 @export("compat.v1.train.FeedFnHook")
 class FeedFnHook(SessionRunHook):
-    """Feeds each call of `run` what a function gives."""
+    """Feeds each call of `run` the values that a function gives."""
 
     def __init__(self, feed_fn: Callable[[], dict]):
         self.feed_fn = feed_fn

@@ -136,7 +136,7 @@ def slice_input_producer(
 
 
 def _flat(tensors: list[Tensor] | dict[Any, Any]) -> tuple[list, Any]:
-    """(the tensors, what they were): a list, a dictionary or one tensor."""
+    """Flatten a list, a dictionary or one tensor: (the tensors, the keys to pack them again)."""
     if isinstance(tensors, dict):
         return [convert_to_tensor(tensors[key]) for key in sorted(tensors)], sorted(tensors)
     if isinstance(tensors, (list, tuple)):
@@ -154,7 +154,7 @@ def _pack(found: object, kind: list[str] | None) -> Any:
 def _batch(
     lists: list, options: dict, make_queue: Callable[..., Any], keep_input: object = True
 ) -> Any:
-    """A batch of the elements of several lists of tensors, through a queue."""
+    """Batch the elements of several lists of tensors, through a queue."""
     _queues()
     parts = [_flat(tensors) for tensors in lists]
     kind = parts[0][1]

@@ -39,7 +39,7 @@ _DEFAULT = object()
 
 @export("compat.v1.train.Scaffold")
 class Scaffold:
-    """What a monitored session needs of its graph: operations to initialize it, and a saver.
+    """Holds a monitored session's operations of its graph: initializers, and a saver.
 
     init_fn: called as init_fn(scaffold, session) after `init_op`.  summary_op: what its hooks
     write, by default all summaries of the graph merged.  The other arguments are accepted.
@@ -70,7 +70,7 @@ class Scaffold:
         self.summary_op, self.saver = summary_op, saver
 
     def finalize(self) -> Scaffold:
-        """Make what is missing, and let the graph change no more."""
+        """Make the missing operations, and let the graph change no more."""
         if self.init_op is None:
             self.init_op = look_up("compat.v1.global_variables_initializer")()
         if self.local_init_op is None:
@@ -90,7 +90,7 @@ class Scaffold:
         return self
 
     def session_manager(self) -> SessionManager:
-        """What makes sessions by its operations."""
+        """Make the manager of sessions with these operations."""
         return SessionManager(
             self.local_init_op,
             self.ready_op,
@@ -101,7 +101,7 @@ class Scaffold:
 
 @export("compat.v1.train.SessionCreator")
 class SessionCreator:
-    """Base of what makes the session of a monitored session."""
+    """Base of the creators of a monitored session's session."""
 
     def create_session(self) -> Session:
         """The session."""
@@ -125,7 +125,7 @@ class ChiefSessionCreator(SessionCreator):
         self._path = checkpoint_filename_with_path
 
     def create_session(self) -> Session:
-        """The session, ready."""
+        """Return the session, ready."""
         scaffold = self._scaffold.finalize()
         own = scaffold.init_fn
         return scaffold.session_manager().prepare_session(
@@ -158,7 +158,7 @@ class WorkerSessionCreator(SessionCreator):
         self._most = max_wait_secs
 
     def create_session(self) -> Session:
-        """The session, ready."""
+        """Return the session, ready."""
         manager = self._scaffold.finalize().session_manager()
         return manager.wait_for_session("", self._config, self._most)
 
@@ -215,7 +215,7 @@ class MonitoredSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """The values of `fetches`, and of what hooks ask for.
+        """Compute the values of `fetches`, and those that hooks ask for.
 
         RuntimeError once a hook asked to stop, or on a closed session.
         """
@@ -234,7 +234,7 @@ class MonitoredSession:
     def _run(self, fetches: Any, feed_dict: Any, options: dict[Any, Any], run_metadata: Any) -> Any:
         original = SessionRunArgs(fetches, feed_dict, options)
         context = SessionRunContext(original, self._session)
-        asked, feeds = self._asked(context, feed_dict)
+        asked, feeds = self._ask_hooks(context, feed_dict)
         wanted = {
             "caller": fetches,
             **{str(i): args.fetches for i, args in asked.items() if args.fetches is not None},
@@ -251,8 +251,8 @@ class MonitoredSession:
             self._coordinator.request_stop()
         return outputs["caller"]
 
-    def _asked(self, context: SessionRunContext, feed_dict: Any) -> tuple[dict, dict]:
-        """What each hook wants, and all feeds; RuntimeError if two feed the same tensor."""
+    def _ask_hooks(self, context: SessionRunContext, feed_dict: Any) -> tuple[dict, dict]:
+        """Ask each hook for its fetches and feeds; RuntimeError if two feed the same tensor."""
         asked, feeds = {}, dict(feed_dict or {})
         for number, hook in enumerate(self._hooks):
             args: Any = hook.before_run(context)
@@ -270,7 +270,8 @@ class MonitoredSession:
         return asked, feeds
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
-        """`step_fn(context)`, where `context.session` is the session and `run_with_hooks` this run.
+        """Call `step_fn(context)`, where `context.session` is the session and `run_with_hooks`
+        this run.
 
         `context.request_stop()` ends the training.  ValueError unless `step_context` is the name of
         the only argument.
@@ -292,7 +293,7 @@ class MonitoredSession:
         return self._session is None or self._coordinator.should_stop()
 
     def close(self) -> None:
-        """End: the hooks are told, the session is closed."""
+        """End the hooks and close the session."""
         self._close(failed=False)
 
     def _close(self, failed: bool) -> None:
@@ -320,7 +321,7 @@ class MonitoredSession:
 
 
 def merge_options(asked: list) -> Any:
-    """The RunOptions of a run: for each field the most that somebody asks for."""
+    """Return the RunOptions of a run: for each field the most that somebody asks for."""
     found = RunOptions()
     for options in asked:
         if options is None:
@@ -332,7 +333,7 @@ def merge_options(asked: list) -> Any:
 
 
 class _StepContext:
-    """What `run_step_fn` gives its function."""
+    """Holds the session for the function of `run_step_fn`, and lets it stop or run with hooks."""
 
     def __init__(self, monitored: MonitoredSession):
         self._monitored = monitored
@@ -343,7 +344,7 @@ class _StepContext:
         return self._monitored._session
 
     def run_with_hooks(self, *args: object, **kwargs: object) -> Any:
-        """`run` with hooks."""
+        """Call `run` with hooks."""
         return self._monitored.run(*args, **kwargs)
 
     def request_stop(self) -> None:
@@ -381,7 +382,7 @@ class SingularMonitoredSession(MonitoredSession):
         super().__init__(creator, hooks, stop_grace_period_secs)
 
     def raw_session(self) -> Session:
-        """The session without hooks."""
+        """Return the session without hooks."""
         return self._session
 
 
@@ -449,7 +450,9 @@ def _writing_hooks(
     asked: tuple,
     count_steps: int | None,
 ) -> list:
-    """The hooks that write summaries and count steps; `asked`: after how many steps or seconds."""
+    """Make the hooks that write summaries and count steps; `asked`: after how many steps or
+    seconds.
+    """
     folder = summary_dir or checkpoint_dir
     steps, seconds = (None if value is _DEFAULT else value for value in asked)
     if asked == (_DEFAULT, _DEFAULT):

@@ -63,7 +63,7 @@ class Optimizer:
         self._non_slots: dict[tuple[str, int], tuple[Any, Any]] = {}
 
     def get_name(self) -> str:
-        """The name given, which slots are named after."""
+        """Return the name given, which slots are named after."""
         return self._name
 
     # -- gradients
@@ -79,7 +79,7 @@ class Optimizer:
         name: str | None = None,
         grad_loss: TensorLike | None = None,
     ) -> Any:
-        """An operation that makes `loss` smaller: `compute_gradients`, then `apply_gradients`.
+        """Make an operation that reduces `loss`: `compute_gradients`, then `apply_gradients`.
 
         In eager mode `loss` is a function and the step is done at once.  ValueError if the loss
         depends on none of the variables.
@@ -110,7 +110,7 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: TensorLike | None = None,
     ) -> list:
-        """Pairs of gradient and variable, for `var_list` or all trainable variables.
+        """Compute pairs of gradient and variable, for `var_list` or all trainable variables.
 
         A gradient is a tensor, IndexedSlices, or None where the loss does not depend on the
         variable.  RuntimeError in eager mode if `loss` is no function, ValueError if there are no
@@ -163,7 +163,8 @@ class Optimizer:
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Any:
-        """An operation that changes the variables by their gradients, and adds 1 to `global_step`.
+        """Make an operation that changes the variables by their gradients, and adds 1 to
+        `global_step`.
 
         Variables whose gradient is None are left out.  ValueError if that leaves none, TypeError
         for a gradient that is none.  In eager mode the variables are changed now.
@@ -193,13 +194,13 @@ class Optimizer:
         return _list_step(step, scope)
 
     def _update(self, gradient: object, variable: Variable) -> Any:
-        """The update of one variable, its constraint applied behind it."""
+        """Return the update of one variable, its constraint applied behind it."""
         if isinstance(gradient, IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError(
                     "Cannot use a constraint function on a sparse variable.  [TW401]"
                 )
-            values, indices = _ranked_rows(gradient, variable)
+            values, indices = _ensure_ranks(gradient, variable)
             return self._resource_apply_sparse_duplicate_indices(values, variable, indices)
         update = self._resource_apply_dense(gradient, variable)
         if variable.constraint is None:
@@ -216,7 +217,7 @@ class Optimizer:
         """Make tensors of the settings."""
 
     def _finish(self, update_ops: list, name_scope: str) -> Any:
-        """The operation of all updates."""
+        """Return the operation of all updates."""
         return group_updates(update_ops)
 
     def _apply_dense(self, grad: object, var: object) -> Any:
@@ -236,7 +237,7 @@ class Optimizer:
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: object, indices: Tensor
     ) -> Any:
-        """The update by rows, of which some may be named twice: these are added."""
+        """Return the update by rows, of which some may be named twice: these are added."""
         return self._resource_apply_sparse(sum_rows(grad, indices), handle, indices)
 
     def _valid_dtypes(self) -> set:
@@ -255,16 +256,16 @@ class Optimizer:
     # -- variables of its own
 
     def get_slot(self, var: object, name: str) -> Any:
-        """The variable `name` that goes with `var`; None if there is none."""
+        """Return the variable `name` that goes with `var`; None if there is none."""
         found = self._slots.get(name, {}).get(id(var))
         return None if found is None else found[1]
 
     def get_slot_names(self) -> list[str]:
-        """The names of the slots, sorted."""
+        """Return the names of the slots, sorted."""
         return sorted(self._slots)
 
     def variables(self) -> list:
-        """All variables it made (of the graph in force), sorted by name."""
+        """Return all variables it made (of the graph in force), sorted by name."""
         graph = dispatch.context.base
         found = [own for own, _ in self._non_slots.values()]
         found += [slot for slots in self._slots.values() for _, slot in slots.values()]
@@ -288,10 +289,12 @@ class Optimizer:
         return self._slot(var, slot_name, op_name, lambda: initializer(shape, dtype))
 
     def _zeros_slot(self, var: GraphVariable, slot_name: str, op_name: str) -> Any:
-        return self._filled_slot(var, 0, slot_name, op_name)
+        return self._make_filled_slot(var, 0, slot_name, op_name)
 
-    def _filled_slot(self, var: GraphVariable, value: float, slot_name: str, op_name: str) -> Any:
-        """A slot of the variable's shape and dtype with one number everywhere."""
+    def _make_filled_slot(
+        self, var: GraphVariable, value: float, slot_name: str, op_name: str
+    ) -> Any:
+        """Return a slot of the variable's shape and dtype with one number everywhere."""
         return self._slot(var, slot_name, op_name, lambda: fill_like(var, value))
 
     def _slot(self, var: object, slot_name: str, op_name: str, initial: Callable[[], Any]) -> Any:
@@ -304,7 +307,7 @@ class Optimizer:
     def _create_non_slot_variable(
         self, initial_value: float, name: str, colocate_with: GraphVariable
     ) -> Any:
-        """A variable for all of a graph's variables, made once."""
+        """Return a variable for all of a graph's variables, made once."""
         key = name, id(getattr(colocate_with, "table", None))
         found = self._non_slots.get(key)
         if found is None:
@@ -318,7 +321,7 @@ class Optimizer:
         return None if found is None else found[0]
 
     def _call_if_callable(self, param: object) -> Any:
-        """A setting, which may be a function of nothing."""
+        """Return a setting, which may be a function of nothing."""
         return param() if callable(param) and not isinstance(param, (Tensor, Variable)) else param
 
 
@@ -334,7 +337,7 @@ def _scope(name: str) -> Iterator[str]:
 
 
 def fill_like(variable: Any, value: float) -> Any:
-    """One number everywhere, in the shape and dtype of a variable."""
+    """Fill the shape and dtype of a variable with one number."""
     if not variable.shape.is_fully_defined():
         zeros = look_up("zeros_like")(variable)
         return zeros + value if value else zeros
@@ -342,8 +345,8 @@ def fill_like(variable: Any, value: float) -> Any:
     return np.full(dims, value, variable.dtype.numpy_dtype)
 
 
-def _ranked_rows(gradient: IndexedSlices, variable: Any) -> tuple:
-    """Values and indices of a sparse gradient, whose ranks the variable tells if no one else."""
+def _ensure_ranks(gradient: IndexedSlices, variable: Any) -> tuple:
+    """Set the ranks of a sparse gradient's values and indices, if only the variable tells them."""
     values, indices = gradient.values, gradient.indices
     if dims_or_none(indices) is None or dims_or_none(values) is None:
         rest = variable.shape.as_list()[1:] if variable.shape.rank else []
@@ -352,7 +355,7 @@ def _ranked_rows(gradient: IndexedSlices, variable: Any) -> tuple:
 
 
 def sum_rows(values: Tensor, indices: Tensor) -> Any:
-    """For each row the sum of all rows of the same index: equal indices get equal rows."""
+    """Sum for each row all rows of the same index: equal indices get equal rows."""
     numbers = search.unique(indices, dtype=indices.dtype)[1]
     count = indices.dims[0]
     sums = indexing.scatter_rows(values, numbers, axis=0, batch_dims=0, rows=count)
@@ -360,7 +363,7 @@ def sum_rows(values: Tensor, indices: Tensor) -> Any:
 
 
 def group_updates(updates: Iterable) -> Any:
-    """An operation that does all updates; None in eager mode, where they are done."""
+    """Return an operation that does all updates; None in eager mode, where they are done."""
     base = dispatch.context.base
     if base is None:
         return None
@@ -378,7 +381,7 @@ def together(updates: list) -> Any:
 
 
 def _after(update: Update) -> Any:
-    """A context whose operations wait for an update."""
+    """Return a context whose operations wait for an update."""
     base = dispatch.context.base
     return look_up("control_dependencies")([] if base is None else [update])
 
@@ -398,7 +401,7 @@ def _as_gradient(gradient: object) -> Any:
 
 
 def _count_step(step: Operation, global_step: GraphVariable) -> Any:
-    """The step, and behind it one more in `global_step`."""
+    """Return the step, and behind it one more in `global_step`."""
     if step is None:
         global_step.assign_add(1)
         return None
@@ -408,7 +411,7 @@ def _count_step(step: Operation, global_step: GraphVariable) -> Any:
 
 
 def _list_step(step: Operation | None, name: str) -> Any:
-    """The step under its name, in the collection of such operations."""
+    """Return the step under its name, in the collection of such operations."""
     graph = dispatch.context.base
     if graph is not None and isinstance(step, Operation) and not graph.building_function:
         graph.label(step.node, name)

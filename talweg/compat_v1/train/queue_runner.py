@@ -100,7 +100,8 @@ class QueueRunner:
         daemon: bool = False,
         start: bool = False,
     ) -> list[threading.Thread]:
-        """A thread for each enqueue operation, and one that closes the queue when it is to stop.
+        """Make a thread for each enqueue operation, and one that closes the queue when it is to
+        stop.
 
         RuntimeError if threads of an earlier call, for another session, have not ended: none here.
         """

@@ -85,7 +85,7 @@ class DeviceChooser:
         self._types, self._strategy = types, strategy
 
     def __call__(self, op: Any) -> str:
-        """The device of an operation, merged with what it has already."""
+        """Return the device of an operation, merged with the one it has already."""
         if not self._merge and op.device:
             return op.device
         parse = look_up("DeviceSpec").from_string

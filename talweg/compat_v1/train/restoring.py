@@ -79,7 +79,7 @@ def _begin_with(bundle: Bundle, wanted: list[tuple[str, Any]]) -> None:
 
 
 def _expand_item(bundle: Bundle, key: str, target: object) -> Iterator[tuple[str, Any]]:
-    """The variables that one item of an assignment map means, each with its name in the file."""
+    """Expand one item of an assignment map to variables, each with its name in the file."""
     if isinstance(target, Variable):
         yield key, target
         return
@@ -157,7 +157,7 @@ def warm_start(
 
 
 def _choose_variables(which: Any) -> list:
-    """The variables to warm-start."""
+    """Return the variables to warm-start."""
     trained = look_up("compat.v1.trainable_variables")()
     if which is None:
         return []

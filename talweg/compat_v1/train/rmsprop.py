@@ -1,4 +1,4 @@
-"""RMSProp: gradients divided by the root of a moving average of their squares.
+"""The RMSProp optimizer: gradients divided by the root of a moving average of their squares.
 
 Tieleman and Hinton, "Lecture 6.5: RMSProp", 2012; centered: Graves, "Generating sequences with
 recurrent neural networks", 2013.
@@ -54,7 +54,7 @@ class RMSPropOptimizer(FormulaOptimizer):
 
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
-            self._filled_slot(variable, 1, "rms", self._name)
+            self._make_filled_slot(variable, 1, "rms", self._name)
             for name in self._slot_names[1:]:
                 self._zeros_slot(variable, name, self._name)
 

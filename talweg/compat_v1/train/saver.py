@@ -111,7 +111,7 @@ class Saver:
             wanted = [*wanted, *look_up("compat.v1.get_collection")(SAVEABLE_OBJECTS)]
         if not wanted and not self._allow_empty:
             raise value_error("TW507", "No variables to save")
-        self._variables = named_variables(wanted)
+        self._variables = name_variables(wanted)
 
     def _all(self) -> dict[str, Any]:
         if self._variables is None:
@@ -208,7 +208,9 @@ class Saver:
         self._last = list(zip(there, get_checkpoint_mtimes(there)))
 
     def as_saver_def(self) -> Any:
-        """Its settings as a SaverDef message, with the names TensorFlow gives its operations."""
+        """Describe its settings as a SaverDef message, with TensorFlow's names of its
+        operations.
+        """
         return look_up("compat.v1.train.SaverDef")(
             filename_tensor_name="save/Const:0",
             save_tensor_name="save/control_dependency:0",
@@ -219,16 +221,16 @@ class Saver:
         )
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """As `as_saver_def`."""
+        """Do the same as `as_saver_def`."""
         return self.as_saver_def()
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """A saver of all variables of the graph, with the settings of a SaverDef."""
+        """Return a saver of all variables of the graph, with the settings of a SaverDef."""
         return Saver(saver_def=saver_def)
 
     def export_meta_graph(self, filename: str | None = None, **options: object) -> Any:
-        """The graph with its collections as a MetaGraphDef; also written to `filename`."""
+        """Return the graph with its collections as a MetaGraphDef; also written to `filename`."""
         return look_up("compat.v1.train.export_meta_graph")(filename=filename, **options)
 
     # -- restoring
@@ -263,8 +265,10 @@ class Saver:
         return value_for(bundle, name, variable.dtype, shape, variable.name)
 
 
-def named_variables(wanted: Any) -> dict[str, Any]:
-    """Variables by their names in a checkpoint; TypeError, ValueError for what cannot be saved."""
+def name_variables(wanted: Any) -> dict[str, Any]:
+    """Name variables as in a checkpoint; TypeError, ValueError for objects that cannot be
+    saved.
+    """
     if not isinstance(wanted, (dict, list, tuple, set)):
         raise type_error(
             "TW507", f"Variables to save should be passed in a dict or a list. Got {wanted}"
@@ -290,7 +294,7 @@ def named_variables(wanted: Any) -> dict[str, Any]:
 
 
 def _put_together(wanted: Any) -> list:
-    """Variables, with those that are all parts of a whole as that whole."""
+    """Put variables that are all parts of a whole together as that whole."""
     wholes: dict[Any, Any] = {}
     for variable in wanted:
         info = getattr(variable, "_save_slice_info", None)
@@ -323,7 +327,7 @@ def _in_graph(variable: Any) -> bool:
 
 
 def _values(session: Any, variables: dict[str, Any]) -> dict[str, Any]:
-    """The values of all variables, as of one moment."""
+    """Return the values of all variables, as of one moment."""
     parts = {
         n: list(v) if isinstance(v, PartitionedVariable) else [v] for n, v in variables.items()
     }

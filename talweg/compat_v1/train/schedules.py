@@ -31,26 +31,26 @@ Rate = Any  # a tensor, or in eager mode a function that gives one
 
 
 def _now_or_later(compute: Callable[[], Any]) -> Rate:
-    """The rate in a graph; what computes it in eager mode."""
+    """Return the rate in a graph; what computes it in eager mode."""
     return compute if dispatch.context.base is None else compute()
 
 
 def _needs_step(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function; ValueError if it is called without a step."""
+    """Return the function; ValueError if it is called without a step."""
 
     @functools.wraps(function)
-    def checked(
+    def compute_rate(
         learning_rate: float, global_step: GraphVariable, *args: object, **kwargs: object
     ) -> Rate:
         if global_step is None:
             raise value_error("TW207", f"global_step is required for {function.__name__}.")
         return _now_or_later(lambda: function(learning_rate, global_step, *args, **kwargs))
 
-    return checked
+    return compute_rate
 
 
 def _as(dtype: object, value: object) -> Any:
-    """A number, tensor or variable as a tensor of a dtype."""
+    """Return a number, tensor or variable as a tensor of a dtype."""
     if isinstance(value, (int, float)):
         return tensor(value, dtype)
     value = tensor(value)
@@ -200,7 +200,7 @@ def piecewise_constant(
 
 
 def _limit(limit: object, dtype: object) -> Any:
-    """A boundary in the dtype of the step; ValueError if it does not fit."""
+    """Return a boundary in the dtype of the step; ValueError if it does not fit."""
     limit = tensor(limit)
     if limit.dtype is dtype:
         return limit
@@ -212,7 +212,7 @@ def _limit(limit: object, dtype: object) -> Any:
 
 
 def _half_wave(fraction: Any) -> Any:
-    """From 1 at 0 down to 0 at 1."""
+    """Fall from 1 at 0 down to 0 at 1, along half a cosine."""
     return 0.5 * (1 + cos(math.pi * fraction))
 
 
@@ -279,7 +279,7 @@ def cosine_decay_restarts(
 
 
 def _growing(done: Any, t: Any) -> tuple[Any, Any]:
-    """How many periods are over, each t times the one before, and the part done of this one."""
+    """Count the finished periods, each t times the one before; also the part done of this one."""
     number = floor(log(1 - done * (1 - t)) / log(t))
     length = pow_(t, number)
     return number, (done - (1 - length) / (1 - t)) / length

@@ -61,12 +61,12 @@ class SessionManager:
         init_feed_dict: Any = None,
         init_fn: Any = None,
     ) -> Session:
-        """A session that is ready: restored if there is a checkpoint, else initialized.
+        """Make a session that is ready: restored if there is a checkpoint, else initialized.
 
         init_fn: called with the session after init_op.  RuntimeError if neither is given and there
         is no checkpoint, and if variables have no value in the end.
         """
-        session, path = self._restored(
+        session, path = self._restore(
             config,
             saver,
             checkpoint_dir,
@@ -106,8 +106,8 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: Any = None,
     ) -> tuple[Session, bool]:
-        """A session, and whether it is ready: restored from a checkpoint, with all values."""
-        session, path = self._restored(
+        """Restore a session from a checkpoint; also whether it is ready, with all values."""
+        session, path = self._restore(
             config,
             saver,
             checkpoint_dir,
@@ -135,10 +135,10 @@ class SessionManager:
                 )
             time.sleep(self._pause)
 
-    def _restored(
+    def _restore(
         self, config: Any, saver: Any, folder: Any, path: Any, wait: bool, most: float
     ) -> tuple[Session, str | None]:
-        """A session, and the checkpoint it was restored from; None if there is none."""
+        """Restore a session, if there is a checkpoint; also the checkpoint's path, or None."""
         session = Session(graph=self._graph, config=config)
         if saver is None or not (folder or path):
             return session, None
@@ -158,7 +158,7 @@ class SessionManager:
         return session, path
 
     def _steps(self, session: Session) -> Any:
-        """What is not ready, and for what: before the local initialization, and after it."""
+        """Yield the missing initializations: before the local one, and after it."""
         absent = self._absent(session, self._ready_for_local_init_op)
         yield absent, "local_init"
         if absent:

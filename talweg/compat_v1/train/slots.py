@@ -45,14 +45,14 @@ def beside(primary: object) -> Iterator[Any]:
 
 
 def name_of(primary: Any) -> str:
-    """The name of a variable or tensor, without its number of result."""
+    """Return the name of a variable or tensor, without its number of result."""
     return primary.name.split(":")[0]
 
 
 def variable_beside(
     primary: object, name: str, initial: Callable[[], Any], collections: Sequence[str] | None = None
 ) -> Any:
-    """A variable that is not trained, named after another one: ``primary/name``.
+    """Return a variable that is not trained, named after another one: ``primary/name``.
 
     Its name is inside the variable scope in force, and in no name scope, as in TensorFlow.
     """
@@ -67,7 +67,7 @@ def variable_beside(
 
 
 def _unique_name(primary: Any, name: str) -> str:
-    """The name; with a number behind it if something beside the variable has it already."""
+    """Return the name; with a number behind it if something beside the variable has it already."""
     names = _NAMES.setdefault(primary.handle, {})
     count = names[name] = names.get(name, -1) + 1
     return f"{name}_{count}" if count else name

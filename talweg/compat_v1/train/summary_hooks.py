@@ -85,7 +85,7 @@ class SummarySaverHook(SessionRunHook):
         self._next = step + 1
 
     def end(self, session: Session) -> None:
-        """Have the writer write what waits."""
+        """Flush the writer."""
         if self._writer is not None:
             self._writer.flush()
 

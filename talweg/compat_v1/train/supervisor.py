@@ -114,7 +114,7 @@ class Supervisor:
         summary: Any,
         saver: Any,
     ) -> None:
-        """The operations that were given, or those that are made for all variables."""
+        """Take the operations that were given, or make those for all variables."""
         v1 = look_up("compat.v1")
         absent = v1.report_uninitialized_variables
         self.ready_op = ready if _value_or_default(ready) else absent()
@@ -142,7 +142,9 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Session:
-        """A session that is ready, with the graph's queue runners and the standard services."""
+        """Make a session that is ready, with the graph's queue runners and the standard
+        services.
+        """
         self.coord.clear_stop()
         if self.is_chief:
             session = self.session_manager.prepare_session(
@@ -172,7 +174,8 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Session]:
-        """A block with a session; at its end the threads are stopped, and their errors raised.
+        """Open a block with a session; at its end the threads are stopped, and their errors
+        raised.
 
         OutOfRangeError ends the block in peace.
         """
@@ -193,7 +196,7 @@ class Supervisor:
     # -- threads
 
     def start_standard_services(self, sess: Session) -> list[LooperThread]:
-        """The threads that save the session and write summaries, started."""
+        """Start the threads that save the session and write summaries."""
         if self._logdir is None or not self.is_chief:
             return []
         wanted = []
@@ -220,7 +223,7 @@ class Supervisor:
         self.saver.save(session, self.save_path, global_step=self.global_step)
 
     def start_queue_runners(self, sess: Session, queue_runners: Any = None) -> list:
-        """The threads of queue runners, by default those of the graph's collection."""
+        """Return the threads of queue runners, by default those of the graph's collection."""
         if queue_runners is None:
             keys = look_up("compat.v1.GraphKeys")
             queue_runners = self.graph.get_collection(keys.QUEUE_RUNNERS)
@@ -230,7 +233,7 @@ class Supervisor:
     def loop(
         self, timer_interval_secs: float | None, target: Any, args: Any = None, kwargs: Any = None
     ) -> LooperThread:
-        """A thread that calls a function every so often, until the supervisor stops."""
+        """Return a thread that calls a function every so often, until the supervisor stops."""
         return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
 
     def stop(
@@ -256,7 +259,7 @@ class Supervisor:
         return self.coord.should_stop()
 
     def stop_on_exception(self) -> Any:
-        """A block whose errors stop the threads."""
+        """Return a block whose errors stop the threads."""
         return self.coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:
@@ -273,7 +276,7 @@ class Supervisor:
 
 
 class StepCounter:
-    """How many steps a second are done, as a summary."""
+    """Writes the number of steps a second as a summary."""
 
     def __init__(self, supervisor: Supervisor):
         self._supervisor = supervisor

@@ -62,13 +62,14 @@ class SyncReplicasOptimizer(Optimizer):
         self.local_step_init_op = self.chief_init_op = self.ready_for_local_init_op = None
 
     def compute_gradients(self, *args: object, **kwargs: object) -> list:
-        """Those of the optimizer inside."""
+        """Compute the gradients by the optimizer inside."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """An operation for a replica's step: its gradients are handed in, and it waits for a token.
+        """Make an operation for a replica's step: its gradients are handed in, and it waits for a
+        token.
 
         ValueError without gradients or without a global step.
         """
@@ -127,12 +128,14 @@ class SyncReplicasOptimizer(Optimizer):
             raise value_error("TW401", f"{what} should be called after apply_gradients().")
 
     def get_chief_queue_runner(self) -> QueueRunner:
-        """What applies the means; for the chief to run.  ValueError before apply_gradients."""
+        """Return the runner that applies the means, for the chief. ValueError before
+        apply_gradients.
+        """
         self._check("get_chief_queue_runner")
         return self._runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
-        """An operation that hands out the first tokens, by default one to each replica.
+        """Make an operation that hands out the first tokens, by default one to each replica.
 
         ValueError before apply_gradients, and for too few tokens.
         """
@@ -150,19 +153,19 @@ class SyncReplicasOptimizer(Optimizer):
         return self._queue.enqueue_many((v1.fill([count], step),))
 
     def get_slot(self, *args: object, **kwargs: object) -> Any:
-        """A slot of the optimizer inside."""
+        """Return a slot of the optimizer inside."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: object, **kwargs: object) -> list:
-        """The slots of the optimizer inside."""
+        """Return the slots of the optimizer inside."""
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> list:
-        """The variables of the optimizer inside."""
+        """Return the variables of the optimizer inside."""
         return self._opt.variables()
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SyncReplicasHook:
-        """A hook that begins what the optimizer needs, once a session is there."""
+        """Make a hook that initializes the optimizer's queues, once a session is there."""
         return SyncReplicasHook(self, is_chief, num_tokens)
 
 

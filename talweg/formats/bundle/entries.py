@@ -10,7 +10,7 @@ import numpy as np
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OpError, UnimplementedError, compose
 from talweg.formats.bundle.slices import Extents, read_extents, write_extents
-from talweg.formats.wire import damaged_error, field, four_bytes, read_fields, to_signed
+from talweg.formats.wire import data_loss_error, field, four_bytes, read_fields, to_signed
 
 HEADER = b""  # the key of the header
 MOST_AXES = 64  # what NumPy allows
@@ -19,7 +19,7 @@ MOST_ELEMENTS = 1 << 58
 
 @dataclass(frozen=True)
 class BundleEntry:
-    """Where a tensor's bytes are, and what they are."""
+    """Describes a stored tensor: its dtype, shape, and the place of its bytes."""
 
     dtype: DType
     dims: tuple[int, ...]
@@ -31,12 +31,12 @@ class BundleEntry:
 
 
 def unimplemented_error(text: str, expected: str = "") -> OpError:
-    """The error of a kind of checkpoint that is not supported; the caller raises it."""
+    """Return the error of a kind of checkpoint that is not supported; the caller raises it."""
     return UnimplementedError(None, None, compose("TW507", text, expected))
 
 
 def read_header(message: bytes) -> int:
-    """The number of data files."""
+    """Read the number of data files."""
     shards, order, oldest = 0, 0, 0
     for number, value in read_fields(message):
         if number == 1:
@@ -46,7 +46,7 @@ def read_header(message: bytes) -> int:
         elif number == 3 and isinstance(value, bytes):
             oldest = max([v for n, v in read_fields(value) if n == 2] or [0])
     if not 0 <= shards <= 99999:
-        raise damaged_error(f"the checkpoint has {shards} data files")
+        raise data_loss_error(f"the checkpoint has {shards} data files")
     if order != 0:
         raise unimplemented_error("the checkpoint's bytes are in big-endian order", "little-endian")
     if oldest > 1:
@@ -55,18 +55,18 @@ def read_header(message: bytes) -> int:
 
 
 def write_header(shards: int) -> bytes:
-    """The header of a checkpoint with so many data files."""
+    """Return the header of a checkpoint with so many data files."""
     return field(1, shards) + field(3, field(1, 1))
 
 
 def _integer(value: object) -> int:
     if not isinstance(value, int):
-        raise damaged_error("a field of the checkpoint has the wrong type")
+        raise data_loss_error("a field of the checkpoint has the wrong type")
     return value
 
 
 def read_entry(message: bytes) -> BundleEntry:
-    """An entry; DataLossError if it contradicts itself."""
+    """Read an entry; DataLossError if it contradicts itself."""
     kind = shard = offset = size = checksum = 0
     dims: tuple[int, ...] = ()
     slices: list[Extents] = []
@@ -86,11 +86,11 @@ def read_entry(message: bytes) -> BundleEntry:
         elif number == 7:
             slices.append(read_extents(value))
     if offset < 0 or size < 0 or shard < 0:
-        raise damaged_error("a tensor of the checkpoint has a negative place or size")
+        raise data_loss_error("a tensor of the checkpoint has a negative place or size")
     try:
         dtype = as_dtype(kind)
     except TypeError:
-        raise damaged_error(f"a tensor of the checkpoint has the dtype number {kind}") from None
+        raise data_loss_error(f"a tensor of the checkpoint has the dtype number {kind}") from None
     entry = BundleEntry(dtype, dims, shard, offset, size, checksum, tuple(slices))
     if not slices:
         _check_size(entry)
@@ -107,25 +107,25 @@ def _check_size(entry: BundleEntry) -> None:
     else:
         fits = count * dtype.numpy_dtype.itemsize == entry.size
     if not fits:
-        raise damaged_error(
+        raise data_loss_error(
             f"a tensor of shape {entry.dims} and dtype {dtype.name} has {entry.size} bytes"
         )
 
 
 def _read_shape(message: object) -> tuple[int, ...]:
     if not isinstance(message, bytes):
-        raise damaged_error("a shape of the checkpoint is no message")
+        raise data_loss_error("a shape of the checkpoint is no message")
     dims = []
     for number, value in read_fields(message):
         if number == 2:
             if not isinstance(value, bytes):
-                raise damaged_error("a size of the checkpoint is no message")
+                raise data_loss_error("a size of the checkpoint is no message")
             sizes = [to_signed(_integer(v)) for n, v in read_fields(value) if n == 1]
             dims.append(sizes[-1] if sizes else 0)
         elif number == 3 and value:
-            raise damaged_error("a tensor of the checkpoint has an unknown rank")
+            raise data_loss_error("a tensor of the checkpoint has an unknown rank")
     if len(dims) > MOST_AXES or min(dims, default=0) < 0 or _too_many(dims):
-        raise damaged_error(f"a tensor of the checkpoint has the shape {dims[:MOST_AXES]}")
+        raise data_loss_error(f"a tensor of the checkpoint has the shape {dims[:MOST_AXES]}")
     return tuple(dims)
 
 
@@ -134,7 +134,7 @@ def _too_many(dims: list[int]) -> bool:
 
 
 def write_entry(entry: BundleEntry) -> bytes:
-    """The message of an entry; what is zero is left out, as in TensorFlow."""
+    """Return the message of an entry; what is zero is left out, as in TensorFlow."""
     shape = b"".join([field(2, field(1, size) if size else b"") for size in entry.dims])
     parts = [field(1, entry.dtype.as_datatype_enum), field(2, shape)]
     parts += [field(3, entry.shard)] if entry.shard else []
@@ -146,7 +146,7 @@ def write_entry(entry: BundleEntry) -> bytes:
 
 
 def numpy_type(dtype: DType) -> np.dtype:
-    """The NumPy dtype of numbers in a data file."""
+    """Return the NumPy dtype of numbers in a data file."""
     if not dtype.is_numpy_compatible or dtype.is_quantized or dtype.name == "string":
         raise unimplemented_error(f"tensors of dtype {dtype.name} cannot be read from a checkpoint")
     return dtype.numpy_dtype

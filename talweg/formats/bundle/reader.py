@@ -27,21 +27,21 @@ from talweg.formats.bundle.slices import places_of, slice_key
 from talweg.formats.bundle.table import read_table
 from talweg.formats.checksum import crc32c, mask_checksum
 from talweg.formats.files import read_file
-from talweg.formats.wire import damaged_error, read_varint
+from talweg.formats.wire import data_loss_error, read_varint
 
 
 def not_found(text: str, hint: str = "") -> OpError:
-    """The error of something that is not there; the caller raises it."""
+    """Return the error of something that is not there; the caller raises it."""
     return NotFoundError(None, None, compose("TW507", text, hint=hint))
 
 
 def index_file(prefix: str) -> str:
-    """The file with the entries of a checkpoint."""
+    """Return the file with the entries of a checkpoint."""
     return f"{prefix}.index"
 
 
 def data_file(prefix: str, shard: int, shards: int) -> str:
-    """One of the files with the bytes of a checkpoint."""
+    """Name one of the files with the bytes of a checkpoint."""
     return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
 
 
@@ -55,7 +55,7 @@ class Bundle:
         self.prefix = prefix
         table = read_table(_content(prefix))
         if HEADER not in table:
-            raise damaged_error(f"the checkpoint {prefix} has no header")
+            raise data_loss_error(f"the checkpoint {prefix} has no header")
         self.shards = read_header(table.pop(HEADER))
         self.entries: dict[str, BundleEntry] = {}
         self._slices: dict[bytes, bytes] = {}
@@ -66,36 +66,36 @@ class Bundle:
             try:
                 name = key.decode("utf-8")
             except UnicodeDecodeError:
-                raise damaged_error(f"the checkpoint {prefix} has the key {key!r}") from None
+                raise data_loss_error(f"the checkpoint {prefix} has the key {key!r}") from None
             self.entries[name] = read_entry(message)
 
     def entry(self, name: str) -> BundleEntry:
-        """The entry of a tensor; NotFoundError if there is none."""
+        """Return the entry of a tensor; NotFoundError if there is none."""
         found = self.entries.get(name)
         if found is None:
             raise not_found(f"Key {name} not found in checkpoint {self.prefix}")
         return found
 
     def read(self, name: str) -> np.ndarray:
-        """The value of a tensor."""
+        """Return the value of a tensor."""
         entry = self.entry(name)
-        return self._assembled(name, entry) if entry.slices else self._read(name, entry)
+        return self._assemble(name, entry) if entry.slices else self._read(name, entry)
 
-    def _assembled(self, name: str, entry: BundleEntry) -> np.ndarray:
-        """A tensor that was stored in slices; DataLossError where one lacks."""
+    def _assemble(self, name: str, entry: BundleEntry) -> np.ndarray:
+        """Assemble a tensor that was stored in slices; DataLossError where one lacks."""
         whole = np.empty(entry.dims, self._kind(name, entry))
         covered = np.zeros(entry.dims, bool)
         for extents, part_slice in zip(entry.slices, places_of(name, entry.dims, entry.slices)):
             part = self._slices.get(slice_key(name, extents))
             if part is None:
-                raise damaged_error(f"the checkpoint lacks a slice of {name}")
+                raise data_loss_error(f"the checkpoint lacks a slice of {name}")
             array = self._read(name, read_entry(part))
             if array.dtype != whole.dtype or array.shape != whole[part_slice].shape:
-                raise damaged_error(f"a slice of {name} has the shape {array.shape}")
+                raise data_loss_error(f"a slice of {name} has the shape {array.shape}")
             whole[part_slice] = array
             covered[part_slice] = True
         if not covered.all():
-            raise damaged_error(f"the slices of {name} do not make up the shape {entry.dims}")
+            raise data_loss_error(f"the slices of {name} do not make up the shape {entry.dims}")
         return whole
 
     def _kind(self, name: str, entry: BundleEntry) -> Any:
@@ -104,7 +104,7 @@ class Bundle:
         kind = np.dtype(object) if text else numpy_type(entry.dtype)
         held = sum(os.path.getsize(path) for path in self._data_files() if os.path.exists(path))
         if math.prod(entry.dims) * (1 if text else kind.itemsize) > held:
-            raise damaged_error(f"{name} is larger than the data files of the checkpoint")
+            raise data_loss_error(f"{name} is larger than the data files of the checkpoint")
         return kind
 
     def _data_files(self) -> list[str]:
@@ -112,13 +112,13 @@ class Bundle:
 
     def _read(self, name: str, entry: BundleEntry) -> np.ndarray:
         if entry.shard >= self.shards:
-            raise damaged_error(f"{name} is in data file {entry.shard} of {self.shards}")
+            raise data_loss_error(f"{name} is in data file {entry.shard} of {self.shards}")
         path = data_file(self.prefix, entry.shard, self.shards)
         try:
             with open(path, "rb") as file:
                 available = os.fstat(file.fileno()).st_size - entry.offset
                 if entry.size > available:
-                    raise damaged_error(f"{name} lies outside {path}: the file is cut off")
+                    raise data_loss_error(f"{name} lies outside {path}: the file is cut off")
                 file.seek(entry.offset)
                 if entry.dtype.name == "string":
                     return _strings(name, entry, file.read(entry.size))
@@ -139,7 +139,7 @@ def _content(prefix: str) -> bytes:
         return read_file(path)
     except FailedPreconditionError:
         if os.path.exists(path):
-            raise damaged_error(f"{path} is a folder or a device") from None
+            raise data_loss_error(f"{path} is a folder or a device") from None
     except (NotFoundError, InvalidArgumentError):
         pass  # no file has that name
     raise not_found(
@@ -151,7 +151,7 @@ def _content(prefix: str) -> bytes:
 
 def _check_sum(name: str, entry: BundleEntry, checksum: int) -> None:
     if mask_checksum(checksum) != entry.checksum:
-        raise damaged_error(
+        raise data_loss_error(
             f"Checksum does not match for {name}: stored {entry.checksum}, of the bytes read "
             f"{mask_checksum(checksum)}"
         )
@@ -161,28 +161,28 @@ def _numbers(name: str, entry: BundleEntry, file: Any) -> np.ndarray:
     dtype = numpy_type(entry.dtype)
     buffer: Any = np.empty(entry.size, np.uint8)
     if file.readinto(memoryview(buffer)) != entry.size:
-        raise damaged_error(f"{name} could not be read whole")
+        raise data_loss_error(f"{name} could not be read whole")
     _check_sum(name, entry, crc32c(buffer))
     if dtype == np.bool_ and buffer.size and buffer.max() > 1:
-        raise damaged_error(f"{name} holds bytes that are neither true nor false")
+        raise data_loss_error(f"{name} holds bytes that are neither true nor false")
     return buffer.view(dtype).reshape(entry.dims)
 
 
 def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
-    """Strings: their lengths, a checksum of these, then all bytes."""
+    """Parse strings: their lengths, a checksum of these, then all bytes."""
     if len(data) != entry.size:
-        raise damaged_error(f"{name} could not be read whole")
+        raise data_loss_error(f"{name} could not be read whole")
     count = math.prod(entry.dims)
     sizes, at = [], 0
     for _ in range(count):
         size, at = read_varint(data, at)
         sizes.append(size)
-    checksum = crc32c(packed_sizes(sizes))
+    checksum = crc32c(pack_sizes(sizes))
     stored = data[at : at + 4]
     if at + 4 + sum(sizes) != len(data) or mask_checksum(checksum) != int.from_bytes(
         stored, "little"
     ):
-        raise damaged_error(f"the lengths of the strings of {name} are damaged")
+        raise data_loss_error(f"the lengths of the strings of {name} are damaged")
     _check_sum(name, entry, crc32c(data[at:], checksum))
     at += 4
     result = np.empty(count, object)
@@ -192,6 +192,6 @@ def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
     return result.reshape(entry.dims)
 
 
-def packed_sizes(sizes: list[int]) -> bytes:
+def pack_sizes(sizes: list[int]) -> bytes:
     """The lengths of strings as they are summed: four bytes each, eight where that is too few."""
     return b"".join([size.to_bytes(4 if size < 1 << 32 else 8, "little") for size in sizes])

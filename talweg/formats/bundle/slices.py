@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from talweg.formats.wire import damaged_error, field, read_fields, to_signed
+from talweg.formats.wire import data_loss_error, field, read_fields, to_signed
 
 WHOLE = -1  # the length of an extent that is all of an axis
 Extents = tuple[tuple[int, int], ...]  # begin and length along each axis
@@ -30,18 +30,18 @@ def read_spec(spec: str) -> tuple[tuple[int, ...], Extents]:
 
 
 def slice_key(name: str, extents: Extents) -> bytes:
-    """The key of the entry of a slice."""
+    """Return the key of the entry of a slice."""
     text = name.encode("utf-8").replace(b"\xff", b"\xff\x00").replace(b"\x00", b"\x00\xff")
-    numbers = b"".join(_ordered(number) for extent in extents for number in extent)
-    return _ordered_size(0) + text + b"\x00\x01" + _ordered_size(len(extents)) + numbers
+    numbers = b"".join(_encode_signed(number) for extent in extents for number in extent)
+    return _encode_size(0) + text + b"\x00\x01" + _encode_size(len(extents)) + numbers
 
 
-def _ordered_size(number: int) -> bytes:
+def _encode_size(number: int) -> bytes:
     content = number.to_bytes((number.bit_length() + 7) // 8, "big")
     return bytes([len(content)]) + content
 
 
-def _ordered(number: int) -> bytes:
+def _encode_signed(number: int) -> bytes:
     """A signed number of as many bytes as begin with bits set (one less than leading ones)."""
     bits = (~number if number < 0 else number).bit_length()
     size = max(1, (bits + 7) // 7)
@@ -51,7 +51,7 @@ def _ordered(number: int) -> bytes:
 
 
 def write_extents(extents: Extents) -> bytes:
-    """The message of a slice; what begins at 0 says so by saying nothing."""
+    """Return the message of a slice; what begins at 0 says so by saying nothing."""
     parts = []
     for begin, length in extents:
         start = field(1, begin) if begin else b""
@@ -60,34 +60,34 @@ def write_extents(extents: Extents) -> bytes:
 
 
 def read_extents(message: object) -> Extents:
-    """The slice of a message."""
+    """Read the slice of a message."""
     if not isinstance(message, bytes):
-        raise damaged_error("a slice of the checkpoint is no message")
+        raise data_loss_error("a slice of the checkpoint is no message")
     extents = []
     for number, value in read_fields(message):
         if number == 1:
             if not isinstance(value, bytes):
-                raise damaged_error("an extent of the checkpoint is no message")
+                raise data_loss_error("an extent of the checkpoint is no message")
             fields = dict(read_fields(value))
             numbers = fields.get(1, 0), fields.get(2)
             if not all(isinstance(each, (int, type(None))) for each in numbers):
-                raise damaged_error("an extent of the checkpoint is no number")
+                raise data_loss_error("an extent of the checkpoint is no number")
             begin, length = numbers
             extents.append((to_signed(begin), WHOLE if length is None else to_signed(length)))
     return tuple(extents)
 
 
 def places_of(name: str, dims: tuple[int, ...], slices: Iterable[Extents]) -> list[tuple]:
-    """Where each slice lies in the whole; DataLossError for what does not lie in it."""
+    """Compute the place of each slice in the whole; DataLossError for one outside of it."""
     places = []
     for extents in slices:
         if len(extents) != len(dims):
-            raise damaged_error(f"{name} has {len(dims)} axes, and a slice of it {len(extents)}")
+            raise data_loss_error(f"{name} has {len(dims)} axes, and a slice of it {len(extents)}")
         place = []
         for (begin, length), size in zip(extents, dims):
             end = size if length == WHOLE else begin + length
             if not 0 <= begin <= end <= size:
-                raise damaged_error(f"a slice of {name} lies outside of the shape {dims}")
+                raise data_loss_error(f"a slice of {name} lies outside of the shape {dims}")
             place.append(slice(begin, end))
         places.append(tuple(place))
     return places

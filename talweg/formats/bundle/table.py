@@ -12,7 +12,7 @@ from typing import Any
 
 from talweg.core.errors import UnimplementedError, compose
 from talweg.formats.checksum import crc32c, mask_checksum
-from talweg.formats.wire import damaged_error, read_varint, write_varint
+from talweg.formats.wire import data_loss_error, read_varint, write_varint
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER = 48
@@ -23,16 +23,16 @@ EXPANSION = 200  # bytes of keys a byte of a table may stand for
 
 
 def read_table(data: bytes) -> dict[bytes, bytes]:
-    """The entries of a table; DataLossError where it is damaged.
+    """Read the entries of a table; DataLossError where it is damaged.
 
     What a table may grow to is bounded by its length: shared prefixes of keys cannot be used to
     fill the memory.
     """
     if len(data) < FOOTER:
-        raise damaged_error("file is too short to be an sstable")
+        raise data_loss_error("file is too short to be an sstable")
     footer = data[-FOOTER:]
     if int.from_bytes(footer[-8:], "little") != MAGIC:
-        raise damaged_error("not an sstable (bad magic number)")
+        raise data_loss_error("not an sstable (bad magic number)")
     _, _, at = _read_handle(footer, 0)
     offset, size, _ = _read_handle(footer, at)
     entries: dict[bytes, bytes] = {}
@@ -42,14 +42,14 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
         start, length, _ = _read_handle(handle, 0)
         for key, value in _read_block(data, start, length, budget):
             if last is not None and key <= last:
-                raise damaged_error("the keys of the table are not in order")
+                raise data_loss_error("the keys of the table are not in order")
             entries[key] = value
             last = key
     return entries
 
 
 def _read_handle(data: bytes, place: int) -> tuple[int, int, int]:
-    """Where a block begins, its size, and where that information ends."""
+    """Read a block's handle: its offset, its size, and the end of the handle."""
     offset, place = read_varint(data, place)
     size, place = read_varint(data, place)
     return offset, size, place
@@ -57,24 +57,24 @@ def _read_handle(data: bytes, place: int) -> tuple[int, int, int]:
 
 def _read_block(data: bytes, offset: int, size: int, budget: list[int]) -> list:
     if offset + size + TRAILER > len(data):
-        raise damaged_error("a block of the table lies outside the file")
+        raise data_loss_error("a block of the table lies outside the file")
     content = data[offset : offset + size]
     trailer = data[offset + size : offset + size + TRAILER]
     if mask_checksum(crc32c(data[offset : offset + size + 1])) != int.from_bytes(
         trailer[1:], "little"
     ):
-        raise damaged_error("block checksum mismatch")
+        raise data_loss_error("block checksum mismatch")
     if trailer[0] != 0:
         raise UnimplementedError(
             None, None, compose("TW507", "the checkpoint's table is compressed", "no compression")
         )
     budget[0] -= size  # a block that is named again and again is paid for each time
     if size < 4:
-        raise damaged_error("a block of the table is too short")
+        raise data_loss_error("a block of the table is too short")
     restarts = int.from_bytes(content[-4:], "little")
     end = size - 4 * (restarts + 1)
     if end < 0:
-        raise damaged_error("a block of the table is too short for its restart points")
+        raise data_loss_error("a block of the table is too short for its restart points")
     return _read_entries(content, end, budget)
 
 
@@ -86,19 +86,19 @@ def _read_entries(content: bytes, end: int, budget: list[int]) -> list:
         own, at = read_varint(content, at)
         size, at = read_varint(content, at)
         if shared > len(key) or at + own + size > end:
-            raise damaged_error("an entry of the table is cut off")
+            raise data_loss_error("an entry of the table is cut off")
         key = key[:shared] + content[at : at + own]
         at += own
         budget[0] -= len(key)
         if budget[0] < 0:
-            raise damaged_error("the table stands for far more than its length")
+            raise data_loss_error("the table stands for far more than its length")
         entries.append((key, content[at : at + size]))
         at += size
     return entries
 
 
 def write_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """A table of entries, whose keys must be in order."""
+    """Write a table of entries, whose keys must be in order."""
     parts: list[bytes] = []
     written = 0
     index: list[tuple[bytes, bytes]] = []
@@ -134,7 +134,7 @@ def write_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def _between(last: bytes, following: bytes) -> bytes:
-    """A short key that is not before `last`, and before `following`."""
+    """Return a short key that is not before `last`, and before `following`."""
     for place, (a, b) in enumerate(zip(last, following)):
         if a != b:
             return last[:place] + bytes([a + 1]) if a + 1 < b else last
@@ -142,7 +142,7 @@ def _between(last: bytes, following: bytes) -> bytes:
 
 
 def _behind(last: bytes) -> bytes:
-    """A short key that is not before `last`."""
+    """Return a short key that is not before `last`."""
     for place, byte in enumerate(last):
         if byte != 0xFF:
             return last[:place] + bytes([byte + 1])

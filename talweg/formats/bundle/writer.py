@@ -20,7 +20,7 @@ import numpy as np
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import OpError
 from talweg.formats.bundle.entries import HEADER, BundleEntry, numpy_type, write_entry, write_header
-from talweg.formats.bundle.reader import Bundle, data_file, index_file, packed_sizes
+from talweg.formats.bundle.reader import Bundle, data_file, index_file, pack_sizes
 from talweg.formats.bundle.slices import read_spec, slice_key
 from talweg.formats.bundle.table import write_table
 from talweg.formats.checksum import crc32c, mask_checksum
@@ -64,7 +64,7 @@ def write_bundle(
 def _content_of(
     pieces: Sequence[Piece], shard: int, entries: dict[bytes, BundleEntry]
 ) -> Iterator[Any]:
-    """The bytes of a data file, one tensor at a time; their entries are noted."""
+    """Yield the bytes of a data file, one tensor at a time; their entries are noted."""
     offset = 0
     for name, value, spec in pieces:
         array: Any = np.asarray(value)
@@ -112,9 +112,11 @@ def _link(path: str, name: str) -> bool:
 
 
 def string_bytes(array: np.ndarray) -> tuple[bytes, int]:
-    """Strings as they are stored (lengths, a checksum of these, all bytes), and their checksum."""
+    """Encode strings as they are stored (lengths, a checksum of these, all bytes), and their
+    checksum.
+    """
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in array.flat]
     sizes = [len(item) for item in items]
-    checksum = crc32c(packed_sizes(sizes))
+    checksum = crc32c(pack_sizes(sizes))
     rest = mask_checksum(checksum).to_bytes(4, "little") + b"".join(items)
     return b"".join(map(write_varint, sizes)) + rest, crc32c(rest, checksum)

@@ -1,1 +1,1 @@
-"""Image files: BMP and PNG, and what Pillow reads of others."""
+"""Image files: BMP and PNG, and the formats that Pillow reads."""

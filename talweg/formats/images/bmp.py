@@ -10,7 +10,9 @@ from talweg.core.errors import invalid
 
 
 def decode(contents: bytes, channels: int) -> np.ndarray:
-    """The pixels, uint8 [height, width, 1, 3 or 4]; `channels` are those wanted, to be checked."""
+    """Decode the pixels, uint8 [height, width, 1, 3 or 4]; `channels` are those wanted, to be
+    checked.
+    """
     if channels not in (0, 3, 4):
         raise invalid("TW207", f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
     if len(contents) < 32:

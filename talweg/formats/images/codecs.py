@@ -1,4 +1,4 @@
-"""Files of images to pixels and back: what kind of file it is decides, not what it was taken for.
+"""Decoders of image files: the kind of the file decides, not the name of the function.
 
 JPEG, GIF, WebP and PNG with 8 bits are read by Pillow, an optional package; `png.py` and
 `bmp.py` do the rest.  Pillow uses the accurate cosine transform of JPEG; TensorFlow's
@@ -29,7 +29,7 @@ RED, GREEN, BLUE = 9797, 19234, 3737  # of 2^15: the weights of a grey image, as
 
 
 def pillow() -> Any:
-    """Pillow's module `Image`; UnimplementedError with what to install."""
+    """Import Pillow's module `Image`; UnimplementedError with the package to install."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -40,7 +40,7 @@ def pillow() -> Any:
 
 
 def kind_of(contents: bytes) -> str:
-    """What a file is, by its first bytes; InvalidArgumentError for what is no image."""
+    """Detect the format of an image by its first bytes; InvalidArgumentError for others."""
     if not contents:
         raise invalid("TW209", "Input is empty.")
     if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP":
@@ -56,7 +56,7 @@ def kind_of(contents: bytes) -> str:
 
 
 def check_kind(kind: str, function: str) -> None:
-    """Refuse what TensorFlow's function does not read."""
+    """Refuse formats that TensorFlow's function does not read."""
     if (kind == "bmp") != (function == "bmp") and function != "image":
         raise invalid(
             "TW209",
@@ -74,7 +74,8 @@ def decode(
     ratio: int,
     truncated: bool,
 ) -> np.ndarray:
-    """The pixels of a file, [height, width, channels], or [frames, height, width, channels].
+    """Decode the pixels of a file, [height, width, channels], or [frames, height, width,
+    channels].
 
     function: the one of tf.io.decode_* that reads it; channels: 0 takes those of the file; dtype:
     "uint8", "uint16" or "float32" (from 0 to 1); animated: all frames, or the first.
@@ -104,7 +105,7 @@ def decode(
 
 
 def scale_pixels(pixels: np.ndarray, dtype: str, factor: int) -> np.ndarray:
-    """Pixels as uint8, as uint16 (8 bits times `factor`), or as float32 from 0 to 1."""
+    """Scale pixels to uint8, to uint16 (8 bits times `factor`), or to float32 from 0 to 1."""
     wide = pixels.dtype == np.uint16
     if dtype == "float32":
         return (pixels / np.float32(65535 if wide else 255)).astype(np.float32)
@@ -114,7 +115,7 @@ def scale_pixels(pixels: np.ndarray, dtype: str, factor: int) -> np.ndarray:
 
 
 def with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
-    """Pixels with 1, 3 or 4 channels; 0 leaves them."""
+    """Convert pixels to 1, 3 or 4 channels; 0 leaves them."""
     own = pixels.shape[-1]
     if channels in (0, own):
         return pixels
@@ -130,7 +131,9 @@ def with_channels(pixels: np.ndarray, channels: int) -> np.ndarray:
 
 
 def _grey(colours: np.ndarray) -> np.ndarray:
-    """One number for three; rounded down with 8 bits, to the nearest with 16, as libpng does."""
+    """Convert three numbers to grey; rounded down with 8 bits, to the nearest with 16, as libpng
+    does.
+    """
     weighted = colours.astype(np.int64) @ np.array([RED, GREEN, BLUE])
     half = 1 << 14 if colours.dtype == np.uint16 else 0
     return ((weighted + half) >> 15).astype(colours.dtype)[..., None]
@@ -138,7 +141,7 @@ def _grey(colours: np.ndarray) -> np.ndarray:
 
 @contextlib.contextmanager
 def refusing_damage(kind: str) -> Iterator[None]:
-    """InvalidArgumentError for what Pillow raises over damaged files and too large pictures."""
+    """Raise InvalidArgumentError for Pillow's errors over damaged files and too large pictures."""
     bomb = pillow().DecompressionBombError
     try:
         yield
@@ -152,7 +155,7 @@ def _open(contents: bytes, kind: str) -> Any:
 
 
 def _load_pixels(image: Any, kind: str, mode: str) -> np.ndarray:
-    """The pixels of an image of Pillow in a mode."""
+    """Return the pixels of an image of Pillow in a mode."""
     with refusing_damage(kind):
         found = np.asarray(image if image.mode == mode else image.convert(mode))
     return found if found.ndim == 3 else found[..., None]
@@ -184,7 +187,7 @@ def _jpeg(contents: bytes, channels: int, ratio: int, truncated: bool) -> np.nda
 
 
 def _recover_jpeg(image: np.ndarray, mode: str) -> np.ndarray:
-    """The pixels of a JPEG file whose end may be missing; what is missing is grey."""
+    """Return the pixels of a JPEG file whose end may be missing; what is missing is grey."""
     from PIL import ImageFile
 
     before = ImageFile.LOAD_TRUNCATED_IMAGES
@@ -219,7 +222,7 @@ def _frames(contents: bytes, kind: str, channels: int) -> np.ndarray:
 
 
 def jpeg_shape(contents: bytes) -> tuple[int, int, int]:
-    """(height, width, channels) of a JPEG file, by its header alone."""
+    """Read (height, width, channels) of a JPEG file, by its header alone."""
     place = 2
     if contents[:2] == b"\xff\xd8":
         while place + 9 < len(contents) and contents[place] == 0xFF:

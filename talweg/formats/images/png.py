@@ -32,7 +32,8 @@ _INTERLACED = (
 
 
 def encode(pixels: np.ndarray, compression: int = -1) -> bytes:
-    """A PNG file of `pixels`, uint8 or uint16 `[height, width, channels]` with 1 to 4 channels.
+    """Encode `pixels`, uint8 or uint16 `[height, width, channels]` with 1 to 4 channels, as a PNG
+    file.
 
     InvalidArgumentError for other numbers of channels, and for images without pixels.
 
@@ -67,7 +68,7 @@ def is_deep(contents: bytes) -> bool:
 
 
 def decode(contents: bytes) -> np.ndarray:
-    """The pixels of a PNG file with 16 bits: uint16 `[height, width, channels]`."""
+    """Return the pixels of a PNG file with 16 bits: uint16 `[height, width, channels]`."""
     try:
         width, height, _, colour, _, _, interlaced = struct.unpack(">IIBBBBB", contents[16:29])
         channels = _CHANNELS[colour]
@@ -81,7 +82,7 @@ def decode(contents: bytes) -> np.ndarray:
 
 
 def check_size(height: int, width: int, frames: int = 1) -> None:
-    """Refuse what has too many pixels, before memory is asked for them; ValueError."""
+    """Refuse images with too many pixels, before memory is asked for them; ValueError."""
     if height * width * frames >= MOST:
         raise ValueError(f"{frames} x {height} x {width} pixels are more than {MOST - 1}")
 
@@ -100,7 +101,7 @@ def _length(height: int, width: int, channels: int, interlaced: int) -> int:
 
 
 def _inflate(data: bytes, length: int) -> bytes:
-    """The first `length` bytes of a zlib stream; ValueError if it has less.
+    """Return the first `length` bytes of a zlib stream; ValueError if it has less.
 
     What follows them is left alone, as libpng does, and no memory is asked for before the bytes
     are there: the size of an image is four bytes that anybody can write.
@@ -133,7 +134,7 @@ def _assemble_interlaced(data: bytes, height: int, width: int, channels: int) ->
 
 
 def _part(data: bytes, height: int, width: int, channels: int) -> tuple[np.ndarray, int]:
-    """(pixels, bytes that they took)."""
+    """Read (pixels, bytes that they took)."""
     used = height * (1 + width * channels * 2)
     rows = np.frombuffer(data, np.uint8, used).reshape(height, -1)
     values = _unfilter(rows[:, 0], rows[:, 1:].reshape(height, width, channels * 2))
@@ -142,7 +143,7 @@ def _part(data: bytes, height: int, width: int, channels: int) -> tuple[np.ndarr
 
 
 def _unfilter(filters: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The bytes [height, width, bytes of a pixel] of rows with these filters."""
+    """Undo the filters of rows: bytes [height, width, bytes of a pixel]."""
     height, width, size = rows.shape
     whole = np.zeros((height + 1, width + 1, size), np.int32)  # a border of zeros above and left
     kinds = filters[:, None]
@@ -160,7 +161,7 @@ def _unfilter(filters: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _nearest(left: np.ndarray, above: np.ndarray, corner: np.ndarray) -> np.ndarray:
-    """The one of three that is nearest to left + above - corner (Paeth)."""
+    """Return the one of three that is nearest to left + above - corner (Paeth)."""
     to_left, to_above = abs(above - corner), abs(left - corner)
     to_corner = abs(left + above - 2 * corner)
     first = (to_left <= to_above) & (to_left <= to_corner)

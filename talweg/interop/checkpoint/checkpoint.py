@@ -105,7 +105,7 @@ class Checkpoint(AutoTrackable):
 
     @property
     def save_counter(self) -> Variable:
-        """How often it was saved: an int64 variable, which is saved, too."""
+        """Counts the saves: an int64 variable, which is saved, too."""
         if isinstance(self._root, Checkpoint):
             return self._root.save_counter
         if self._counter is None:
@@ -114,7 +114,7 @@ class Checkpoint(AutoTrackable):
         return self._counter
 
     def survey(self) -> Survey:
-        """All objects that belong to it now."""
+        """Survey all objects that belong to it now."""
         catch_up()
         return survey(self._start, self._beside())
 
@@ -123,7 +123,7 @@ class Checkpoint(AutoTrackable):
         return self if self._root is None else self._root
 
     def _beside(self) -> dict[str, Any]:
-        """The children of the root that are not its own."""
+        """Return the children of the root that are not its own."""
         own = {} if self._root is None else children(self)
         counter = self._counter
         if isinstance(self._root, Checkpoint):
@@ -166,14 +166,16 @@ class Checkpoint(AutoTrackable):
 
     def _save(self, prefix: str, session: Any, options: Any) -> str:
         _outside_functions()
-        path = self.counted(lambda number: self._write(f"{prefix}-{number}", session, options))
+        path = self.write_numbered(
+            lambda number: self._write(f"{prefix}-{number}", session, options)
+        )
         folder = os.path.dirname(path)
         name = os.path.basename(path)
         write_state(os.path.join(folder, STATE_FILE), CheckpointState(name, [name]))
         return path
 
-    def counted(self, write: Any) -> str:
-        """`write(number of this save)`; the counter goes back where that fails."""
+    def write_numbered(self, write: Any) -> str:
+        """Call `write(number of this save)`; the counter goes back where that fails."""
         with dispatch.eagerly():
             before = self.save_counter.numpy()
             self.save_counter.assign_add(1)
@@ -203,7 +205,7 @@ class Checkpoint(AutoTrackable):
         make_folder(os.path.dirname(path))
         write_bundle(path, tensors, parts)
         if options is not None:
-            options.written(path)
+            options.run_callbacks(path)
 
     def sync(self) -> None:
         """Wait for writing that was begun: nothing is deferred here."""
@@ -223,7 +225,7 @@ class Checkpoint(AutoTrackable):
         return self.read(save_path, options)
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> Any:
-        """As `restore`, for what `write` wrote: the counter of saves is left alone."""
+        """Restore the values that `write` wrote: the counter of saves is left alone."""
         if save_path is None:
             return InitializationOnlyStatus(self)
         catch_up()
@@ -263,11 +265,15 @@ class CheckpointV1(Checkpoint):
         super().__init__(**kwargs)
 
     def save(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
-        """As `tf.train.Checkpoint.save`; values of a graph's variables come from the session."""
+        """Save as `tf.train.Checkpoint.save`; values of a graph's variables come from the
+        session.
+        """
         return self._save(os.fsdecode(file_prefix), session, options)
 
     def write(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
-        """As `tf.train.Checkpoint.write`; values of a graph's variables come from the session."""
+        """Write as `tf.train.Checkpoint.write`; values of a graph's variables come from the
+        session.
+        """
         return self._write(os.fsdecode(file_prefix), session, options)
 
 
@@ -296,7 +302,7 @@ def _outside_functions() -> None:
 def describe(
     reached: Survey, session: Any, tracing: bool = False
 ) -> tuple[list[SavedObject], dict[str, Any]]:
-    """The saved objects, and their tensors as arrays by key, as of one moment.
+    """Describe the saved objects, and their tensors as arrays by key, as of one moment.
 
     tracing: the tensors are those of the graph in force.
     """
@@ -338,7 +344,7 @@ def describe(
 def _add_parts(
     node: SavedObject, parts: dict, whole: str | None, found: Survey, number: int, tensors: dict
 ) -> None:
-    """Note the tensors of an object that says itself what is saved of it."""
+    """Note the tensors of an object that serializes itself."""
     if whole is not None and parts:
         key = found.key(number, whole)
         node.attributes.append(Attribute(whole, "", key))
@@ -351,7 +357,7 @@ def _add_parts(
 
 
 def _by_name(reached: Survey, bundle: Bundle) -> list[SavedObject]:
-    """The objects of a program as a checkpoint of tf.compat.v1.train.Saver would have them.
+    """Name the objects of a program as a checkpoint of tf.compat.v1.train.Saver would have them.
 
     Such a checkpoint knows names of variables only; what no variable is called is left.
     """

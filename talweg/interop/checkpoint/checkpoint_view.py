@@ -38,7 +38,7 @@ class CheckpointView:
         return dict(self._nodes[node_id].children)
 
     def descendants(self) -> list[int]:
-        """The numbers of all saved objects, from the root, 0, on."""
+        """Return the numbers of all saved objects, from the root, 0, on."""
         found, seen = [0], {0}
         for number in found:
             for below in self.children(number).values():
@@ -61,7 +61,9 @@ class CheckpointView:
         return found
 
     def diff(self, obj: object) -> tuple[dict, list, list]:
-        """(what `match` gives, the numbers of other saved objects, the other objects of `obj`)."""
+        """Compare with an object: (the result of `match`, numbers of other saved objects, other
+        objects of `obj`).
+        """
         found = self.match(obj)
         met = {id(one) for one in found.values()}
         lacking = [number for number in self.descendants() if number not in found]

@@ -17,7 +17,7 @@ from talweg.interop.checkpoint.object_walk import has_state
 
 
 class NoDependency:
-    """A value that is not to become a child of what it is an attribute of."""
+    """Wraps a value that is not to become a child of the object whose attribute it is."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -50,7 +50,7 @@ class TrackableDataStructure(Trackable):
     def trainable(self, value: bool) -> None:
         self._self_trainable = value
 
-    def _gathered(self, name: str, wanted: Any) -> list:
+    def _gather(self, name: str, wanted: Any) -> list:
         found: list = []
         for part in self._values:
             if isinstance(part, Variable):
@@ -75,13 +75,13 @@ class TrackableDataStructure(Trackable):
         """The trainable variables below it."""
         if not self._self_trainable:
             return []
-        return self._gathered("trainable_weights", lambda v: v.trainable)
+        return self._gather("trainable_weights", lambda v: v.trainable)
 
     @property
     def non_trainable_weights(self) -> list:
         """The other variables below it."""
-        kept = self._gathered("non_trainable_weights", lambda v: not v.trainable)
-        return kept if self._self_trainable else self._gathered("weights", lambda v: True)
+        kept = self._gather("non_trainable_weights", lambda v: not v.trainable)
+        return kept if self._self_trainable else self._gather("weights", lambda v: True)
 
     @property
     def weights(self) -> list:
@@ -105,8 +105,8 @@ class TrackableDataStructure(Trackable):
     def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         return _parts(self)
 
-    def _arrived(self) -> None:
-        """Give elements that are new what a restored checkpoint has for them."""
+    def _restore_elements(self) -> None:
+        """Give new elements the values that a restored checkpoint has for them."""
         if DEFERRED in self.__dict__:
             for name, part in _parts(self).items():
                 self._child_arrived(name, part)
@@ -130,7 +130,7 @@ def _changing(name: str) -> Any:
         source = self.__dict__.get("_source")
         if source is not None:
             source[:] = list.copy(self)
-        self._arrived()
+        self._restore_elements()
         return self if name in ("__iadd__", "__imul__") else found
 
     return change
@@ -158,11 +158,11 @@ class ListWrapper(TrackableDataStructure, list):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def _follow(self) -> None:
-        """Take over what was appended to the list that it was made of."""
+        """Take over the elements appended to the list that it was made of."""
         source = self._source
         if source is not None and len(source) != list.__len__(self):
             list.__setitem__(self, slice(None), [wrap_or_unwrap(part) for part in source])
-            self._arrived()
+            self._restore_elements()
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return list, (list(self),)
@@ -174,7 +174,7 @@ class ListWrapper(TrackableDataStructure, list):
         return ListWrapper(copy.deepcopy(list(self), memo))
 
     def copy(self) -> ListWrapper:
-        """Another list of the same elements."""
+        """Copy the list: another one of the same elements."""
         return ListWrapper(list(self))
 
 
@@ -212,7 +212,7 @@ class _DictWrapper(TrackableDataStructure, dict):
         dict.__setitem__(self, key, wrap_or_unwrap(value))
         if self._source is not None:
             self._source[key] = value
-        self._arrived()
+        self._restore_elements()
 
     def __delitem__(self, key: Any) -> None:
         dict.__delitem__(self, key)
@@ -225,7 +225,7 @@ class _DictWrapper(TrackableDataStructure, dict):
             self[key] = value
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """The value of a key, which gets the default if it has none."""
+        """Return the value of a key, which gets the default if it has none."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -252,7 +252,7 @@ class _TupleWrapper(TrackableDataStructure):
 _tuples: dict[type, type] = {}
 
 
-def _wrapped_tuple(value: tuple) -> Any:
+def _wrap_tuple(value: tuple) -> Any:
     kind = type(value)
     if kind not in _tuples:
         names = {"__module__": kind.__module__}
@@ -279,7 +279,7 @@ def wrap_or_unwrap(value: object) -> Any:
     if type(value) is list:
         return ListWrapper(value)
     if isinstance(value, tuple) and has_state(value):
-        return _wrapped_tuple(value)
+        return _wrap_tuple(value)
     return value
 
 

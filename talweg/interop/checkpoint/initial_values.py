@@ -58,7 +58,7 @@ class ByIdentity(dict):
 
 @export("__internal__.tracking.ObjectGraphView")
 class ObjectGraphView:
-    """What hangs below an object, as checkpoints see it.
+    """Walks the objects below a root, as checkpoints see them.
 
     >>> import talweg as tf
     >>> module = tf.Module()
@@ -82,13 +82,13 @@ class ObjectGraphView:
         return self._attached
 
     def breadth_first_traversal(self) -> tuple[list, ByIdentity]:
-        """All objects, nearer ones first; the names and objects that lead to each of them."""
+        """Walk all objects, nearer ones first; the names and objects that lead to each of them."""
         found = survey(self._root, dict(self._attached or ()))
         return found.objects, paths_of(found)
 
 
 def paths_of(found: Survey) -> ByIdentity:
-    """The names and objects that lead to each object of a survey."""
+    """Return the names and objects that lead to each object of a survey."""
     paths = ByIdentity()
     reached: dict[tuple, Any] = {}
     for obj, path in zip(found.objects, found.paths):
@@ -100,7 +100,7 @@ def paths_of(found: Survey) -> ByIdentity:
 
 @export("__internal__.tracking.streaming_restore")
 def streaming_restore(status: Any, session: Session | None = None) -> None:
-    """Restore what is there, and what is made later, as eager restores do in any case."""
+    """Restore objects that are there, and those made later, as eager restores do in any case."""
     if session is not None and hasattr(status, "initialize_or_restore"):
         status.initialize_or_restore(session)
 

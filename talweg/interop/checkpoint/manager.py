@@ -72,7 +72,7 @@ class CheckpointManager:
         self._take_over()
 
     def _take_over(self) -> None:
-        """Go on with what an earlier manager of the folder kept."""
+        """Take over the checkpoints that an earlier manager of the folder kept."""
         state = get_checkpoint_state(self._directory)
         if state is None:
             return
@@ -91,12 +91,12 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The checkpoint that is saved."""
         return self._checkpoint
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """How far the counter must go between two checkpoints; None: `save` always saves."""
+        """The counter's least distance between two checkpoints; None: `save` always saves."""
         return self._interval
 
     @property
@@ -115,7 +115,7 @@ class CheckpointManager:
         check_interval: bool = True,
         options: CheckpointOptions | None = None,
     ) -> str | None:
-        """Write a checkpoint, and delete what is too old; its path.
+        """Write a checkpoint, and delete those that are too old; its path.
 
         checkpoint_number: stands in the path instead of the number of the save (an int or an
         integer variable or tensor).  None if the counter has not gone far enough.
@@ -129,7 +129,7 @@ class CheckpointManager:
             prefix = os.path.join(self._directory, f"{self._name}-{number}")
             return self._checkpoint.write(prefix, options=options)
 
-        path = self._checkpoint.counted(write)
+        path = self._checkpoint.write_numbered(write)
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         self._latest = path

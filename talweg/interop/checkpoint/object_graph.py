@@ -33,7 +33,7 @@ class SavedObject:
 
 
 def encode(nodes: list[SavedObject]) -> bytes:
-    """The message of these objects."""
+    """Return the message of these objects."""
     valued = with_values(nodes)
     return b"".join(
         [wire.field(1, _encode_object(node, number in valued)) for number, node in enumerate(nodes)]
@@ -41,7 +41,7 @@ def encode(nodes: list[SavedObject]) -> bytes:
 
 
 def with_values(nodes: list[SavedObject]) -> set[int]:
-    """The numbers of the objects that have values, or lead to some."""
+    """Return the numbers of the objects that have values, or lead to some."""
     parents: list[list[int]] = [[] for _ in nodes]
     for number, node in enumerate(nodes):
         for _, child in node.children:
@@ -70,16 +70,16 @@ def _encode_object(node: SavedObject, has_values: bool) -> bytes:
 
 
 def decode(message: bytes) -> list[SavedObject]:
-    """The objects of a message; DataLossError if it is damaged."""
+    """Return the objects of a message; DataLossError if it is damaged."""
     nodes = [
         _decode_object(_bytes(value)) for number, value in wire.read_fields(message) if number == 1
     ]
     if not nodes:
-        raise wire.damaged_error("the checkpoint's object graph is empty")
+        raise wire.data_loss_error("the checkpoint's object graph is empty")
     for node in nodes:
         for name, child in node.children:
             if child >= len(nodes):
-                raise wire.damaged_error(f"the object {name!r} of the checkpoint is missing")
+                raise wire.data_loss_error(f"the object {name!r} of the checkpoint is missing")
     return nodes
 
 
@@ -107,13 +107,13 @@ def _texts(fields: Iterable[tuple[int, Any]]) -> dict[int, str]:
 
 def _bytes(value: bytes) -> bytes:
     if not isinstance(value, bytes):
-        raise wire.damaged_error("the checkpoint's object graph has a field of the wrong type")
+        raise wire.data_loss_error("the checkpoint's object graph has a field of the wrong type")
     return value
 
 
 def _number(value: int) -> int:
     if not isinstance(value, int) or value >> 31:
-        raise wire.damaged_error("the checkpoint's object graph has a field of the wrong type")
+        raise wire.data_loss_error("the checkpoint's object graph has a field of the wrong type")
     return value
 
 
@@ -121,4 +121,4 @@ def _text(value: bytes) -> str:
     try:
         return _bytes(value).decode("utf-8")
     except UnicodeDecodeError:
-        raise wire.damaged_error("a name in the checkpoint's object graph is no text") from None
+        raise wire.data_loss_error("a name in the checkpoint's object graph is no text") from None

@@ -1,4 +1,4 @@
-"""What hangs below an object: attributes with state, and lists and dictionaries that hold some.
+"""Walks the objects below one: attributes with state, and lists and dictionaries that hold some.
 
 Lists, tuples and dictionaries count as they are at the moment of saving, whatever was done to them
 before; their elements have their positions or keys as names.
@@ -29,7 +29,7 @@ def has_state(value: object, inside: tuple = ()) -> bool:
 
 
 def children(obj: object) -> dict[str, Any]:
-    """The children of an object or container, by name."""
+    """Return the children of an object or container, by name."""
     if not isinstance(obj, Trackable):
         return _parts(obj)
     parts = {
@@ -69,7 +69,7 @@ def _parts(container: Any) -> dict[str, Any]:
 
 
 def child(obj: object, name: str) -> Any:
-    """The child of a name, or None; containers count even while they are empty."""
+    """Return the child of a name, or None; containers count even while they are empty."""
     found = children(obj).get(name)
     if found is None and isinstance(obj, AutoTrackable) and EXPLICIT not in obj.__dict__:
         value = vars(obj).get(name)
@@ -80,7 +80,7 @@ def child(obj: object, name: str) -> Any:
 
 
 def escape_name(name: str) -> str:
-    """A name as a part of a key: ``/`` separates parts there."""
+    """Return a name as a part of a key: ``/`` separates parts there."""
     return name.replace(".", "..").replace("/", ".S")
 
 
@@ -93,7 +93,7 @@ class Survey:
     children: list[list[tuple[str, int]]] = field(default_factory=list)
 
     def key(self, number: int, attribute: str) -> str:
-        """The key of an attribute's tensor."""
+        """Return the key of an attribute's tensor."""
         path = "/".join(map(escape_name, self.paths[number]))
         return f"{path}/.ATTRIBUTES/{escape_name(attribute)}"
 
@@ -104,7 +104,7 @@ def survey(
     children_of: Callable[[Any], dict[str, Any]] = children,
     same: Callable[[Any], Any] = lambda obj: obj,
 ) -> Survey:
-    """What can be reached from `root`, and from the children that it has `beside` its own.
+    """Survey the objects that can be reached from `root` and the children `beside` its own.
 
     `same` gives the object that a child counts as.
     """
@@ -130,7 +130,8 @@ def survey(
 
 
 def check_names(walked: Survey) -> None:
-    """ValueError if something with state stands only under a key of a dictionary that is no text.
+    """Raise ValueError if something with state stands only under a key of a dictionary that is no
+    text.
 
     Keras has such dictionaries, of layers that it knows by name, too.
     """
@@ -155,7 +156,7 @@ def _all_reached(value: Any, reached: set[int]) -> bool:
 
 
 def variable_in(obj: object) -> Variable | None:
-    """The variable that an object is or stands for, or None."""
+    """Return the variable that an object is or stands for, or None."""
     if isinstance(obj, Variable):
         return obj
     if not isinstance(obj, Trackable) or is_without_value(obj):
@@ -171,7 +172,7 @@ def is_without_value(obj: object) -> bool:
 
 
 def tensors_of(obj: object) -> dict[str, Any]:
-    """What an object that is no variable wants saved, by name."""
+    """Serialize an object that is no variable to tensors, by name."""
     serialize = getattr(obj, "_serialize_to_tensors", None)
     if serialize is None or not isinstance(obj, Trackable) or is_without_value(obj):
         return {}

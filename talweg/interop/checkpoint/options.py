@@ -1,4 +1,4 @@
-"""tf.train.CheckpointOptions: how a checkpoint is written."""
+"""tf.train.CheckpointOptions: settings for writing a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from talweg.interop.checkpoint.sharding import ShardingCallback
 
 @export("train.CheckpointOptions", "compat.v1.train.CheckpointOptions")
 class CheckpointOptions:
-    """How `Checkpoint` reads and writes (`tf.train.CheckpointOptions`).
+    """Options of reading and writing a `Checkpoint` (`tf.train.CheckpointOptions`).
 
     experimental_write_callbacks: functions of the path, or of nothing, called after each write.
     experimental_sharding_callback: what says which tensors go into which data file
@@ -56,7 +56,7 @@ class CheckpointOptions:
                     "functions of the path or of nothing",
                 )
 
-    def written(self, path: str) -> None:
+    def run_callbacks(self, path: str) -> None:
         """Call the callbacks."""
         for callback in self.experimental_write_callbacks or ():
             if inspect.signature(callback).parameters:

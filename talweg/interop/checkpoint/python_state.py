@@ -1,4 +1,4 @@
-"""tf.train.experimental.PythonState: what is no tensor, in the state that is saved."""
+"""tf.train.experimental.PythonState: state of Python in a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Giving the values of a checkpoint to objects: those that are there, and those that come later.
+"""Restores the values of a checkpoint to objects: those that are there, and those made later.
 
 A restore walks the saved objects and the program's side by side, by the names of children.  What it
 finds it gets ready first, all of it, and only then changes anything; where something does not fit,
@@ -65,7 +65,7 @@ class Restoration:
     def bind(
         self, number: int, obj: object, beside: dict[str, Any] | None = None, owner: object = None
     ) -> None:
-        """Give the saved object's values, and those below it, to `obj` and what is below that.
+        """Bind a saved object to `obj`, and those below it to the objects below `obj`.
 
         `owner`: the trackable that `obj`, a container, belongs to.
         """
@@ -92,7 +92,9 @@ class Restoration:
     def _meet(
         self, number: int, obj: object, beside: dict[str, Any], owner: object
     ) -> tuple[dict, list]:
-        """The objects of the program by number; the saved children that it has not."""
+        """Pair the saved objects with those of the program, by number; also the children that it
+        has not.
+        """
         objects: dict[int, Any] = {}
         missing = []
         pending = deque([(number, obj, owner)])
@@ -212,8 +214,8 @@ class Restoration:
 
     # -- what is left
 
-    def unrestored(self) -> list[tuple[int, Any]]:
-        """The saved values that nothing took: number of the object and attribute."""
+    def find_unrestored(self) -> list[tuple[int, Any]]:
+        """Return the saved values that nothing took: number of the object and attribute."""
         return [
             (number, attribute)
             for number, node in enumerate(self.nodes)
@@ -222,7 +224,7 @@ class Restoration:
         ]
 
     def path(self, number: int) -> str:
-        """How the root leads to a saved object, for messages."""
+        """Return the path from the root to a saved object, for messages."""
         names = {0: "(root)"}
         pending = deque([0])
         while pending and number not in names:
@@ -236,7 +238,7 @@ class Restoration:
     def __del__(self) -> None:
         if self.quiet or not sys or sys.is_finalizing():  # modules are emptied at the end
             return
-        left = self.unrestored()
+        left = self.find_unrestored()
         if left:
             names = ", ".join([self.path(number) for number, _ in left[:10]])
             get_logger().warning(
@@ -262,13 +264,13 @@ class Unmade:
 
 
 class Deferred:
-    """What checkpoints have for children that an object does not have yet."""
+    """Holds checkpoints' values for children that an object does not have yet."""
 
     def __init__(self) -> None:
         self.later: dict[str, tuple[Restoration, int]] = {}
         self.open: dict[int, Restoration] = {}  # those that wait for elements of its containers
 
-    def arrived(self, parent: object, name: str, value: object) -> None:
+    def accept_child(self, parent: object, name: str, value: object) -> None:
         """Give a new child its values, if there are some and it can have any."""
         if name not in self.later or not (has_state(value) or isinstance(value, CONTAINERS)):
             return
@@ -301,13 +303,13 @@ def _notice(restoration: Restoration) -> None:
             if there is not None:
                 there.look_again()
 
-        def gone() -> None:
+        def forget() -> None:
             if _waiting.pop(key, None) is not None:
                 CATCHING_UP.remove(look)
 
-        _waiting[key] = gone
+        _waiting[key] = forget
         CATCHING_UP.append(look)
-        weakref.finalize(restoration, gone).atexit = False
+        weakref.finalize(restoration, forget).atexit = False
 
 
 def _forget(restoration: Restoration) -> None:
@@ -329,7 +331,7 @@ def _all_or_nothing() -> Iterator[list]:
 
 
 def object_graph(bundle: Bundle, key: str) -> bytes:
-    """The message with the saved objects; NotFoundError for a checkpoint of another kind."""
+    """Return the message with the saved objects; NotFoundError for a checkpoint of another kind."""
     if key not in bundle.entries:
         raise not_found(
             f"{bundle.prefix} has no objects: it was written by a tf.compat.v1.train.Saver",

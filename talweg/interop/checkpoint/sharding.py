@@ -1,4 +1,4 @@
-"""tf.train.experimental: into which data files the tensors of a checkpoint go."""
+"""tf.train.experimental: sharding of the tensors of a checkpoint over data files."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class MaxShardSizePolicy(ShardingCallback):
         return shards
 
     def _parts(self, each: ShardableTensor, room: int) -> list[tuple[str, Any]]:
-        """The tensor, or slices of it along its longest axis that fill what room is left."""
+        """Split the tensor along its longest axis into slices that fill the room left."""
         size, sizes = _bytes_of(each.tensor), each.shape.as_list()
         if size <= room or each.slice_spec or each.dtype.name == "string" or not sizes:
             return [(each.slice_spec, each.tensor)]
@@ -144,7 +144,7 @@ def _bytes_of(tensor: Any) -> int:
 
 
 def _part(tensor: Any, sizes: list[int], axis: int, begin: int, length: int) -> tuple[str, Any]:
-    """The spec and the value of a slice along an axis."""
+    """Return the spec and the value of a slice along an axis."""
     extents = [(begin, length) if k == axis else (0, size) for k, size in enumerate(sizes)]
     places = ":".join([f"{start},{count}" for start, count in extents])
     place = (slice(None),) * axis + (slice(begin, begin + length),)
@@ -154,7 +154,7 @@ def _part(tensor: Any, sizes: list[int], axis: int, begin: int, length: int) -> 
 def data_files(
     tensors: Mapping[str, Any], trackables: Mapping[str, Any], options: CheckpointOptions | None
 ) -> list[list[Piece]] | None:
-    """What goes into each data file; None where nobody says so."""
+    """Distribute the tensors over data files; None where no callback says how."""
     share = options and options.experimental_sharding_callback
     if not share:
         return None

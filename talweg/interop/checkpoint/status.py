@@ -1,4 +1,4 @@
-"""What `Checkpoint.restore` gives back: questions about what was restored and what was not."""
+"""Status of `Checkpoint.restore`: assertions on the objects and values that it restored."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SHOWN = 10  # objects that a message names
 
 
 class CheckpointLoadStatus:
-    """How a restore went; each method gives the status back, so that they can be chained."""
+    """Reports on a restore; each method gives the status back, so that they can be chained."""
 
     def __init__(self, checkpoint: Checkpoint, restoration: Restoration):
         self._checkpoint, self._restoration = checkpoint, restoration
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """AssertionError unless all objects got values and all saved values were taken."""
+        """Raise AssertionError unless all objects got values and all saved values were taken."""
         restoration = self._restoration
         catch_up()
         for number, node in enumerate(restoration.nodes):
@@ -31,7 +31,7 @@ class CheckpointLoadStatus:
                 raise _failure(
                     f"Unresolved object in checkpoint {restoration.path(number)}: {names}"
                 )
-        left = restoration.unrestored()
+        left = restoration.find_unrestored()
         if left:
             lines = "".join(
                 [
@@ -46,7 +46,9 @@ class CheckpointLoadStatus:
         return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
-        """AssertionError unless all variables and other objects with state now got values."""
+        """Raise AssertionError unless all variables and other objects with state now got
+        values.
+        """
         catch_up()
         taken = {id(obj) for obj in self._restoration.objects.values()}
         left = [obj for obj in _stateful(self._checkpoint.survey()) if id(obj) not in taken]
@@ -59,7 +61,7 @@ class CheckpointLoadStatus:
         return self
 
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """AssertionError if nothing but the root was found in the checkpoint."""
+        """Raise AssertionError if nothing but the root was found in the checkpoint."""
         catch_up()
         if len(self._restoration.objects) <= 1:
             survey = self._checkpoint.survey()
@@ -78,7 +80,9 @@ class CheckpointLoadStatus:
         return self
 
     def initialize_or_restore(self, session: Session | None = None) -> CheckpointLoadStatus:
-        """In a session: restore variables of the graph, initialize those that were not saved."""
+        """Restore variables of the graph in a session, and initialize those that were not
+        saved.
+        """
         if session is not None:
             taken = {id(variable_in(obj)) for obj in self._restoration.objects.values()}
             variables = [variable_in(obj) for obj in _stateful(self._checkpoint.survey())]
@@ -92,7 +96,7 @@ class CheckpointLoadStatus:
         return self.run_restore_ops(session)
 
     def run_restore_ops(self, session: Session | None = None) -> CheckpointLoadStatus:
-        """In a session: restore variables of the graph; else that was done."""
+        """Restore variables of the graph in a session; else that was done."""
         if session is not None:
             self._restoration.run(session)
         return self
@@ -108,27 +112,27 @@ class InitializationOnlyStatus:
         raise _failure("No checkpoint specified (save_path=None); nothing is being restored.")
 
     def assert_consumed(self) -> InitializationOnlyStatus:
-        """AssertionError: nothing was restored."""
+        """Raise AssertionError: no value was restored."""
         return self._none()
 
     def assert_existing_objects_matched(self) -> InitializationOnlyStatus:
-        """AssertionError: nothing was restored."""
+        """Raise AssertionError: no value was restored."""
         return self._none()
 
     def assert_nontrivial_match(self) -> InitializationOnlyStatus:
-        """AssertionError: nothing was restored."""
+        """Raise AssertionError: no value was restored."""
         return self._none()
 
     def run_restore_ops(self, session: Session | None = None) -> InitializationOnlyStatus:
-        """AssertionError: nothing was restored."""
+        """Raise AssertionError: no value was restored."""
         return self._none()
 
     def expect_partial(self) -> InitializationOnlyStatus:
-        """Nothing changes."""
+        """Return the status; nothing changes."""
         return self
 
     def initialize_or_restore(self, session: Session | None = None) -> InitializationOnlyStatus:
-        """In a session: initialize variables of the graph."""
+        """Initialize variables of the graph in a session."""
         if session is not None:
             found = [variable_in(obj) for obj in _stateful(self._checkpoint.survey())]
             session.run([v.initializer for v in found if hasattr(v, "initializer")])
@@ -136,7 +140,7 @@ class InitializationOnlyStatus:
 
 
 def _stateful(survey: Survey) -> list:
-    """The objects with values of their own."""
+    """Return the objects with values of their own."""
     return [
         obj
         for obj in survey.objects

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @export("train.TrackableView")
 class TrackableView:
-    """What hangs below `root`, by the names of children.
+    """Views the objects below `root`, by the names of children.
 
     >>> import talweg as tf
     >>> module = tf.Module()
@@ -40,7 +40,7 @@ class TrackableView:
         return {name: child for name, child in found.items() if has_state(child)}
 
     def descendants(self) -> list:
-        """All objects below the root, and the root: nearer ones first."""
+        """Return all objects below the root, and the root: nearer ones first."""
         found, seen = [self._root], {id(self._root)}
         for obj in found:
             for child in self.children(obj).values():

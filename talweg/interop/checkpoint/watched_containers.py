@@ -24,7 +24,7 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _nothing() -> None:
-    """What a copy tells, which functions on nests make."""
+    """Do nothing: copies that functions on nests make report no change."""
 
 
 class WatchedList(list):
@@ -55,7 +55,7 @@ class WatchedDict(dict):
 
 
 def watch_container(value: Any, tell: Callable[[], None]) -> Any:
-    """A copy of a list or dictionary that calls `tell` after each change."""
+    """Return a copy of a list or dictionary that calls `tell` after each change."""
     found = WatchedList(value) if type(value) is list else WatchedDict(value)
     found._tell = tell
     return found
@@ -64,8 +64,8 @@ def watch_container(value: Any, tell: Callable[[], None]) -> Any:
 def is_unshared(value: object) -> bool:
     """Whether a new attribute is a list or dictionary that nothing else refers to.
 
-    To be asked by `Deferred.arrived`, of its argument: references are counted, and those on the way
-    there are known from a try.
+    To be asked by `Deferred.accept_child`, of its argument: references are counted, and those on
+    the way there are known from a try.
     """
     return type(value) in (list, dict) and sys.getrefcount(value) == UNSHARED
 
@@ -78,8 +78,8 @@ class _MutationCounter:
     def __init__(self) -> None:
         self.counts = []
 
-    def arrived(self, parent: AutoTrackable, name: str, value: list[Any]) -> None:
-        """Count."""
+    def accept_child(self, parent: AutoTrackable, name: str, value: list[Any]) -> None:
+        """Count the references of a new child."""
         self._count(value)
 
     def _count(self, value: list[Any]) -> None:
@@ -87,7 +87,7 @@ class _MutationCounter:
 
 
 def _references_on_the_way() -> int:
-    """The count for an unshared list; one that never comes where sharing does not show."""
+    """Return the count for an unshared list; one that never comes where sharing does not show."""
     probe, counter = AutoTrackable(), _MutationCounter()
     probe.__dict__[DEFERRED] = counter
     probe.unshared = []  # type: ignore[attr-defined]

@@ -33,7 +33,9 @@ def _dtype(number: int) -> DType:
 
 
 def _text(value: bytes) -> str | bytes:
-    """What an attribute says; bytes that are no text (a module of StableHLO) stay bytes."""
+    """Decode the text of an attribute; bytes that are no text (a module of StableHLO) stay
+    bytes.
+    """
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -53,7 +55,7 @@ _READ: dict[str, Any] = {
 
 
 def read(message: Any, kind: str) -> Any:
-    """The value of an attribute of this kind; ValueError if it is of another one."""
+    """Return the value of an attribute of this kind; ValueError if it is of another one."""
     held = message.WhichOneof("value")
     if kind.startswith("list("):
         kind = kind[5:-1]
@@ -82,7 +84,7 @@ def read_all(operation: OpSignature, messages: Any, described: str) -> dict[str,
 
 
 def write(value: Any, kind: str) -> Any:
-    """A Python value as an attribute of this kind."""
+    """Write a Python value as an attribute of this kind."""
     message = AttrValue()
     if kind.startswith("list("):
         kind = kind[5:-1]

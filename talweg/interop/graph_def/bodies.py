@@ -32,7 +32,7 @@ def is_lazy(node: Node) -> bool:
 
 
 def bodies_in(node: Node) -> list[Body]:
-    """The bodies among a node's parameters."""
+    """Return the bodies among a node's parameters."""
     found = []
     for _, value in node.key[1]:
         for part in value if type(value) is tuple else (value,):
@@ -42,7 +42,7 @@ def bodies_in(node: Node) -> list[Body]:
 
 
 def all_nodes(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes, and those of the bodies among them, however deep."""
+    """Return the nodes, and those of the bodies among them, however deep."""
     found: dict[Node, None] = dict.fromkeys(nodes)
     pending = list(found)
     while pending:
@@ -56,7 +56,7 @@ def all_nodes(nodes: Iterable[Node]) -> list[Node]:
 
 
 def handles_of(bodies: Iterable[Body]) -> list:
-    """The variables that bodies read or write, and the tables they use, in order."""
+    """Return the variables that bodies read or write, and the tables they use, in order."""
     roots = [node for body in bodies for node in body.nodes]
     found: dict[Any, None] = {}
     for node in all_nodes(roots):
@@ -83,7 +83,7 @@ class _Classes:
         return node
 
     def join(self, a: Node, b: Node) -> None:
-        """`a` and `b` have elements of one dtype."""
+        """Join `a` and `b`: they have elements of one dtype."""
         a, b = self.root(a), self.root(b)
         if a is b:
             return
@@ -97,7 +97,7 @@ class _Classes:
         self.dtypes.setdefault(self.root(node), dtype)
 
     def get(self, node: Node) -> DType:
-        """The dtype of the elements of a list; float32 if nobody says."""
+        """Return the dtype of the elements of a list; float32 if nobody says."""
         return self.dtypes.get(self.root(node), float32)
 
 
@@ -106,7 +106,7 @@ _READERS = ("list_get", "list_take", "list_stack", "list_stack_like", "list_conc
 
 
 def element_dtypes(nodes: list[Node]) -> _Classes:
-    """The dtypes of the elements of all lists in a graph and its bodies."""
+    """Infer the dtypes of the elements of all lists in a graph and its bodies."""
     classes = _Classes()
     for node in all_nodes(nodes):
         name = node.prim.name
@@ -152,7 +152,7 @@ def _join_bodies(classes: _Classes, node: Node) -> None:
 
 
 def _is_history(node: Node) -> bool:
-    """Whether a node's value is what a branch or loop kept of its inside."""
+    """Whether a node's value is the history of a branch or loop."""
     if node.prim.role is Role.PROJECTION:
         source = node.inputs[0]
         return source.prim.role in WITH_BODIES and node.params["index"] == len(source.aval) - 1
@@ -192,20 +192,20 @@ class FunctionLibrary:
         return tuple([x for x in self.requested.get(node, ()) if not _is_history(x)])
 
     def attribute(self, name: str) -> Any:
-        """A function as an attribute."""
+        """Return a function as an attribute."""
         return NameAttrList(name=name)
 
     def branch(self, label: str, body: Body, handles: list, kept: tuple) -> str:
-        """A body as a function of its inputs; inner values kept are results, too."""
+        """Return a body as a function of its inputs; inner values kept are results, too."""
         return self._function(label, ("branch", body, tuple(handles), kept), body, handles, kept)
 
     def condition(self, label: str, body: Body, handles: list, extra: tuple) -> str:
-        """The condition of a loop."""
+        """Return the condition of a loop."""
         key = ("condition", body, tuple(handles), extra)
         return self._function(f"{label}_cond", key, body, handles, (), extra)
 
     def loop_body(self, label: str, body: Body, handles: list, count: int, extra: tuple) -> str:
-        """The body of a loop, which also gives back what does not change."""
+        """Write the body of a loop, which also gives back its loop invariants."""
         key = ("loop", body, tuple(handles), count, extra)
         return self._function(f"{label}_body", key, body, handles, (), extra, count)
 
@@ -219,7 +219,9 @@ class FunctionLibrary:
         extra: tuple = ((), False),
         count: int | None = None,
     ) -> str:
-        """The name of a function: that of the operation it is for, in words and with a number."""
+        """Write a body as a function, once; return its name, that of the operation it is for with
+        a number.
+        """
         name = self.known.get(key)
         if name is not None:
             return name
@@ -292,7 +294,9 @@ def note_results(message: Any, results: list[Output], effects: list[str]) -> Non
 
 
 def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
-    """(the nodes that are operations, those that are written with what waits with them)."""
+    """Select nodes: (the operations, those that are written with the nodes that wait with
+    them).
+    """
     users: dict[Node, int] = {}
     for node in nodes:
         for source in node.inputs:
@@ -321,14 +325,16 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
 
 
 def name_of_argument(node: Node | None) -> str | None:
-    """The name that a user gave an input, if a function's argument can have it."""
+    """Return the name that a user gave an input, if a function's argument can have it."""
     names = None if node is None else node.table.labels.get(node)
     name = names[0].lower() if names else ""
     return name if _ARGUMENT.fullmatch(name) else None
 
 
 def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
-    """What only makes a number of a body of a truth value, which is written as it is."""
+    """Find nodes that only turn a truth value into a body's number; the truth value is written as
+    it is.
+    """
     found: set[Node] = set()
     for node in nodes:
         index = node.operands[0] if node.prim.role is Role.BRANCH else None
@@ -340,7 +346,7 @@ def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
 
 
 def is_negated(index: Node) -> bool:
-    """Whether the number of a body is what the opposite of a truth value is as a number."""
+    """Whether the number of a body is the opposite of a truth value as a number."""
     return index.prim is arithmetic.cast and index.operands[0].prim is arithmetic.logical_not
 
 
@@ -377,7 +383,7 @@ def write_nodes(writer: Exporter, body: Body, before: dict | None = None) -> lis
 
 
 def _inner_or_nothing(writer: Exporter, inner: Node, body: Body) -> Output:
-    """The value of an inner node; something of its dtype in a body that does not have it."""
+    """Return the value of an inner node; something of its dtype in a body that does not have it."""
     if inner in writer.values or inner in set(body.nodes):
         return writer.value(inner)
     dtype = inner.aval.dtype

@@ -76,9 +76,9 @@ class GraphBuilder:
     # -- regions
 
     def region(self, planner: Planner, path: tuple, wanted: list[Any], scope: ImportScope) -> None:
-        """Build what `wanted` nodes need in a region."""
+        """Build the nodes of a region that the `wanted` ones need."""
         before, self.planner = self.planner, planner
-        for unit in planner.plan(path, wanted, scope.known):
+        for unit in planner.plan(path, wanted, scope.is_built):
             if isinstance(unit, NodeRecord):
                 self.item(unit, planner, scope)
             elif isinstance(unit, CondRegion):
@@ -123,7 +123,7 @@ class GraphBuilder:
         scope.set(item.name, outputs, control)
 
     def input(self, item: NodeRecord, reference: Reference, scope: ImportScope) -> Any:
-        """The value of an input."""
+        """Return the value of an input."""
         if not self.active and reference in self.mapped:
             return self.mapped[reference]
         try:
@@ -132,7 +132,7 @@ class GraphBuilder:
             raise item.error(f"input '{reference[0]}:{reference[1]}' has no value here") from None
 
     def _before_reads(self, item: NodeRecord, inputs: list) -> list:
-        """What a variable of the first generation is read after: inputs that come of its changes.
+        """Finds the inputs after which a variable of the first generation is read: its changes.
 
         Such a variable is read when its reader runs, which is after all other inputs are there.
         """
@@ -157,10 +157,10 @@ class GraphBuilder:
         return graph.control_dependencies(controls)
 
     def result(self, item: NodeRecord, inputs: list, controls: list) -> tuple[list, Any]:
-        """(the outputs of a node, what to wait for if it has none); errors name the node."""
+        """Build a node: (its outputs, its control edge if it has none); errors name the node."""
         try:
             with self._waiting(controls):
-                inputs = self._checked(item, inputs)
+                inputs = self._check_inputs(item, inputs)
                 result = (
                     RULES[item.op](self, item, inputs)
                     if item.op in RULES
@@ -182,8 +182,8 @@ class GraphBuilder:
         text = str(error)
         return error if item.described in text else item.error(text)  # type: ignore[return-value]
 
-    def _checked(self, item: NodeRecord, inputs: list) -> list:
-        """The inputs of the dtypes that the type of operation takes."""
+    def _check_inputs(self, item: NodeRecord, inputs: list) -> list:
+        """Checks the dtypes of the inputs by the type of operation; other values become tensors."""
         wanted = []
         checked = []
         for part in item.operation.inputs:
@@ -225,7 +225,7 @@ class GraphBuilder:
         return outputs, None
 
     def call(self, item: NodeRecord, inputs: list) -> Any:
-        """The operation of tf.raw_ops of that type."""
+        """Call the operation of tf.raw_ops of that type."""
         function, names = raw_operation(item.op)
         if function is None:
             raise UnimplementedError(
@@ -267,7 +267,7 @@ class GraphBuilder:
                 inner = ImportScope(scope)
                 places = [on if which == 1 else 1 - on for _, on in choice.merges]
                 sources = [m.inputs[p] for (m, _), p in zip(choice.merges, places)]
-                self.region(planner, choice.inside(which), choice.wanted(which), inner)
+                self.region(planner, choice.inside(which), choice.list_branch_nodes(which), inner)
                 merged = [
                     self._as_flow(inner.value(source), source, merge)
                     for source, (merge, _) in zip(sources, choice.merges)
@@ -350,7 +350,7 @@ class GraphBuilder:
         body: Callable[..., Any],
         initial: list,
     ) -> list:
-        """A loop over those of the values that are tensors; the others stay what they are."""
+        """Build a loop over those of the values that are tensors; the others stay as they are."""
         moving = [number for number, value in enumerate(initial) if type(value) is Symbol]
 
         def whole(variables: list) -> list:
@@ -379,7 +379,7 @@ class GraphBuilder:
     # -- functions
 
     def function(self, name: str, item: NodeRecord) -> FunctionRecord:
-        """A function of the library, checked; NotFoundError if there is none of the name."""
+        """Return a function of the library, checked; NotFoundError if there is none of the name."""
         found = self.functions.get(name)
         if found is None:
             if name not in self.messages:
@@ -391,7 +391,7 @@ class GraphBuilder:
         return found
 
     def apply(self, name: str, arguments: list, item: NodeRecord) -> list:
-        """The results of a function, built in the graph in force."""
+        """Build a function in the graph in force; its results."""
         function = self.function(name, item)
         if name in self.active:
             raise UnimplementedError(
@@ -404,7 +404,7 @@ class GraphBuilder:
                 f"'{name}' takes {len(function.arguments)} arguments, not {len(arguments)}"
             )
         if self._is_called(name, function, arguments):
-            return self._called(name, arguments, item)
+            return self._call_function(name, arguments, item)
         before = self.built
         self.built += len(function.items)
         if self.built > INLINED:
@@ -413,7 +413,7 @@ class GraphBuilder:
                 None,
                 compose("TW506", f"{item.described}: functions come to more than {INLINED} nodes"),
             )
-        results = self._inlined(name, function, arguments, item)
+        results = self._inline_function(name, function, arguments, item)
         self.lengths[name] = self.built - before
         return results
 
@@ -428,7 +428,7 @@ class GraphBuilder:
             return False
         return all(type(x) is Symbol and x.dtype is not variant for x in arguments)
 
-    def _called(self, name: str, arguments: list, item: NodeRecord) -> list:
+    def _call_function(self, name: str, arguments: list, item: NodeRecord) -> list:
         """The results of a function, traced once for all arguments of these dtypes and shapes."""
         traced = self.traced.get(name)
         if traced is None:
@@ -443,10 +443,10 @@ class GraphBuilder:
             traced = self.traced[name] = TracedFunction(build, name, autograph=False)
         return list(traced(*arguments))
 
-    def _inlined(
+    def _inline_function(
         self, name: str, function: FunctionRecord, arguments: list, item: NodeRecord
     ) -> list:
-        """The results of a function, its operations built in the graph in force."""
+        """Inline a function: build its operations in the graph in force; its results."""
         scope = ImportScope()
         for nth, (argument, value) in enumerate(zip(function.arguments, arguments)):
             dtype = function.dtypes[nth]
@@ -481,20 +481,20 @@ def _differs(value: Symbol | ResourceEdge, dtype: DType) -> bool:
 
 
 def _to_complex(value: object, dtype: DType) -> Any:
-    """A real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
+    """Return a real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
     if type(value) is Symbol and dtype.is_complex and value.dtype is dtype.real_dtype:
         return arithmetic.cast(value, dtype=dtype)
     return value
 
 
 def _wait_for(value: Symbol | ResourceEdge) -> Any:
-    """What to wait for to wait for an output; None if there is nothing."""
+    """Return the control edge that waits for an output; None if there is none."""
     if isinstance(value, ResourceEdge):
         return value.written
     return value if type(value) is Symbol else None
 
 
 def _static_tensor(value: object) -> Any:
-    """A constant of the graph as a tensor with a value; anything else as it is."""
+    """Return a constant of the graph as a tensor with a value; anything else as it is."""
     content = constant_of(value.node) if type(value) is Symbol else None
     return value if content is None else wrap(content.array)

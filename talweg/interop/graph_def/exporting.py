@@ -73,13 +73,13 @@ class Exporter(Writer):
         self.trips: dict[Node, Output] = {}  # loop -> how many iterations it made
 
     def element_dtype(self, node: Node) -> DType:
-        """The dtype of the elements of a list."""
+        """Return the dtype of the elements of a list."""
         return self.library.elements.get(node)
 
     # -- values
 
     def value(self, node: Node) -> Output:
-        """The (first) output of a node, written now if it was left to its users."""
+        """Return the (first) output of a node, written now if it was left to its users."""
         written = self.values.get(node) or self.constants.get(node)
         if written is not None:
             return written if isinstance(written, Output) else written[0]
@@ -99,7 +99,7 @@ class Exporter(Writer):
         raise cannot_write(f"a use of {node!r}")
 
     def operand(self, node: Node, label: str) -> Output:
-        """An input of an operation; a number that stands there is named after its place."""
+        """Return an input of an operation; a number that stands there is named after its place."""
         if (
             node.prim.role is Role.CONSTANT
             and node not in self.values
@@ -125,7 +125,7 @@ class Exporter(Writer):
         return found
 
     def handle(self, variable: Any) -> Output:
-        """The resource of a variable."""
+        """Write the resource of a variable."""
         handle = self.handles.get(variable)
         if handle is None:
             if self.inside:
@@ -148,7 +148,7 @@ class Exporter(Writer):
         return found
 
     def _read_again(self, node: Node) -> Output:
-        """The value of a variable after it was changed."""
+        """Return the value of a variable after it was changed."""
         name = self.names[node]
         variable = node.params["variable"]
         given = {"dtype": variable.dtype}
@@ -165,7 +165,7 @@ class Exporter(Writer):
     # -- operations
 
     def controls_of(self, node: Node) -> list[str]:
-        """The operations that a node waits for."""
+        """Return the operations that a node waits for."""
         sources = list(node.table.controls.get(node, ()))
         if node.prim.role in (Role.READ, Role.GROUP, Role.INITIALIZED):
             sources += node.inputs
@@ -174,7 +174,7 @@ class Exporter(Writer):
         return [name for name in map(self.control, sources) if name]
 
     def control(self, node: Node) -> str | None:
-        """The name of the operation to wait for."""
+        """Return the name of the operation to wait for."""
         while node.prim.role is Role.PROJECTION:
             node = node.inputs[0]
         if node not in self.names and node.prim.role is Role.CONSTANT:
@@ -199,7 +199,7 @@ class Exporter(Writer):
             if special is not None:
                 outputs = special(self, node, name, controls)
             else:
-                outputs = self._described(node, name, controls)
+                outputs = self._describe_node(node, name, controls)
         except (UnimplementedError, NeedsStaticError, TypeError) as error:
             if isinstance(error, TypeError) and not _unknown_rank(node):
                 raise
@@ -216,7 +216,7 @@ class Exporter(Writer):
         if self.shapes:
             self._note_shapes(node, self.renamed.get(node, name))
 
-    def _described(self, node: Node, name: str, controls: list) -> list[Output]:
+    def _describe_node(self, node: Node, name: str, controls: list) -> list[Output]:
         operation = operations.find(node.prim.type_of([x.aval for x in node.operands], node.params))
         labels = [] if operation is None else [part.name for part in operation.inputs]
         if len(labels) != len(node.operands):
@@ -244,7 +244,7 @@ class Exporter(Writer):
         return outputs
 
     def _unknown(self, node: Node, name: str, controls: list, error: Exception) -> list[Output]:
-        """A node that says what it stands for, and that nobody can import."""
+        """Write a node for an operation without a form, which nobody can import."""
         inputs = [self.operand(x, f"{name}/Const") for x in node.operands]
         message = self.nodes.add()
         message.name = name
@@ -290,7 +290,7 @@ def graph_def(
     include_captured: bool = False,
     **unknown: object,
 ) -> Any:
-    """A graph as a GraphDef; see `Graph.as_graph_def`.
+    """Write a graph as a GraphDef; see `Graph.as_graph_def`.
 
     Arrays above 1024 bytes are not in it unless `include_captured`: a Placeholder stands for each,
     whose attribute `_talweg_captured_bytes` says how large it is.
@@ -324,7 +324,7 @@ def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[li
     taken = [name for own in names.values() for name in own]
     writer = Exporter(message.node, library, False, taken, shapes, captured)
     writer.folded = folded
-    writer.captured_variables = _captured_variables(graph)
+    writer.captured_variables = _find_captured_variables(graph)
     fused = _distinct_values(nodes)
     for node in nodes:
         if node in writer.values:
@@ -345,8 +345,8 @@ def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[li
     return nodes, writer
 
 
-def _captured_variables(graph: Graph) -> dict[Node, Any]:
-    """The inputs of a function's graph that are values of variables outside."""
+def _find_captured_variables(graph: Graph) -> dict[Node, Any]:
+    """Return the inputs of a function's graph that are values of variables outside."""
     found = {}
     for outside, inside in getattr(graph, "captured", {}).values():
         if type(outside) is Handle:
@@ -355,7 +355,9 @@ def _captured_variables(graph: Graph) -> dict[Node, Any]:
 
 
 def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:
-    """`unique` -> the gathering of the values at the first places: together a UniqueWithCounts."""
+    """Pair `unique` with the gathering of the values at the first places: together a
+    UniqueWithCounts.
+    """
     users: dict[Node, list[Node]] = {}
     for node in nodes:
         for source in node.operands:
@@ -380,7 +382,7 @@ def _write_unique(writer: Exporter, node: Node, gather: Node, name: str) -> None
 
 
 def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
-    """A node that passes on what another one gives, under a second name."""
+    """Write a node that passes on the outputs of another one, under a second name."""
     if name in {handle.node for handle in writer.handles.values()}:
         return
     if node.prim.role in (Role.GROUP, Role.WRITE, Role.ACT):
@@ -395,7 +397,7 @@ def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
 @implement_hook("node_def")
 @as_it_is
 def node_def(node: Node, graph: Graph) -> Any:
-    """One operation as a NodeDef."""
+    """Write one operation as a NodeDef."""
     message = GraphDef()
     _write(graph, message, False, False)
     name = graph.operation_name(node)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @cache
 def _expressions() -> dict[str, CodeType]:
-    """The table, compiled; its text is part of this program."""
+    """Return the table, compiled; its text is part of this program."""
     found = {}
     for line in TABLE.strip().splitlines():
         name, _, text = line.partition(": ")
@@ -37,7 +37,7 @@ def _expressions() -> dict[str, CodeType]:
 
 
 class _Words(dict):
-    """What the words of an expression mean for one node."""
+    """Maps the words of an expression to their meanings for one node."""
 
     def __init__(self, writer: Writer, node: Node, operands: list):
         super().__init__(node.key[1])
@@ -65,7 +65,7 @@ class _Words(dict):
         return lambda *inputs, **given: WrittenNode(word, inputs, given)
 
     def dims_of(self, x: Output) -> tuple:
-        """The dimensions of an operand."""
+        """Return the dimensions of an operand."""
         dims = self.avals[x].dims
         if dims is None:
             raise cannot_write("an operation on a tensor of unknown rank")
@@ -77,7 +77,7 @@ def _number(words: _Words, value: float, like: Output) -> Literal:
 
 
 def _log_sum(words: _Words, x: Output, axes: tuple) -> WrittenNode:
-    """ln of the sum of eˣ along axes, which keep the size 1."""
+    """Describe ln of the sum of eˣ along axes, which keep the size 1."""
     ints = Literal(np.array(axes, np.int32))
     keep = {"keep_dims": True}
     top = WrittenNode("Max", (x, ints), keep)
@@ -118,7 +118,7 @@ def _invert_transpose(words: _Words, x: Output) -> WrittenNode:
 
 
 def _spread(words: _Words, x: Output) -> Any:
-    """`x` broadcast to the shape of the result."""
+    """Broadcast `x` to the shape of the result."""
     dims = words["dims"]
     if dims is None:
         raise cannot_write("a broadcast to an unknown rank")
@@ -128,7 +128,7 @@ def _spread(words: _Words, x: Output) -> Any:
 
 
 def _one_axis(words: _Words, x: Output, axis: int) -> tuple:
-    """The shape of a vector that lies along one axis of x."""
+    """Return the shape of a vector that lies along one axis of x."""
     return (-1, *(1,) * (len(words.dims_of(x)) - axis - 1))
 
 
@@ -159,8 +159,8 @@ def _clip(words: _Words, x: WrittenNode, bins: int) -> WrittenNode:
     return WrittenNode("Minimum", (low, Literal(kind.type(bins - 1))), {})
 
 
-def _kept_rows(words: _Words, x: Output, ids: Output) -> WrittenNode:
-    """The rows of x that ids name, zeros for negative ones."""
+def _gather_rows(words: _Words, x: Output, ids: Output) -> WrittenNode:
+    """Return the rows of x that ids name, zeros for negative ones."""
     ints = words.writer.integers
     zero = _number(words, 0, ids)
     rows = WrittenNode("GatherV2", (x, WrittenNode("Maximum", (ids, zero), {}), ints(0)), {})
@@ -240,14 +240,14 @@ _HELPERS: dict[str, Any] = {
     "frame_places": _frame_places,
     "binned": _bin_values,
     "clipped": _clip,
-    "kept_rows": _kept_rows,
+    "kept_rows": _gather_rows,
     "Widen": lambda words, x: WrittenNode("ExpandDims", (x, words.writer.integers(-1)), {}),
     "is_complex": lambda words, x: x.dtype.is_complex,
 }
 
 
 def describe(writer: Writer, node: Node, operands: list) -> Any:
-    """What to write for a node; None if it has no form in a GraphDef."""
+    """Describe the operations to write for a node; None if it has no form in a GraphDef."""
     code = _expressions().get(node.prim.name)
     if code is not None:
         return eval(code, {"__builtins__": {}}, _Words(writer, node, operands))
@@ -258,7 +258,7 @@ def describe(writer: Writer, node: Node, operands: list) -> Any:
 
 
 def _plain(operation: operations.OpSignature, operands: list) -> Any:
-    """The operation with the operands as inputs, if it takes as many and needs no more."""
+    """Return the operation with the operands as inputs, if it takes as many and needs no more."""
     if len(operation.inputs) != len(operands) or any(part.is_list for part in operation.inputs):
         return None
     needed = {

@@ -1,4 +1,4 @@
-"""Which tensors of a GraphDef are flows of TensorArrays, and of which kind.
+"""Finds the tensors of a GraphDef that are flows of TensorArrays, and their kinds.
 
 A flow is a float in TensorFlow, which only orders what is done to an array behind its handle.  Here
 it is the list of elements, so it matters whether it is that of an array or of its gradients: what
@@ -34,11 +34,11 @@ class Flows:
         if not self.any:
             return None
         if reference not in self._kinds:
-            self._kinds[reference] = self._found(reference)
+            self._kinds[reference] = self._find_source(reference)
         return self._kinds[reference]
 
-    def _found(self, reference: Reference) -> str | None:
-        """What a tensor comes from: gradients, if they are among it."""
+    def _find_source(self, reference: Reference) -> str | None:
+        """Find the kind of a tensor's sources: gradients, if they are among them."""
         seen, pending = {reference}, [reference]
         source_kind = None
         while pending:
@@ -57,7 +57,9 @@ class Flows:
         return source_kind
 
     def _step(self, item: NodeRecord, number: int) -> tuple[str | None, list[Reference]]:
-        """(the kind of what a node gives, what it gives on)."""
+        """Step from a node's output to its sources: (the kind, if it is decided here; the
+        sources).
+        """
         if item.op == "TensorArrayV3":
             return (FORWARD if number == 1 else None), []
         if item.op == "TensorArrayGradV3":
@@ -74,7 +76,7 @@ class Flows:
         return None, []
 
     def origin(self, handle: Reference) -> str:
-        """The node that makes a handle, of an array or a stack."""
+        """Return the node that makes a handle, of an array or a stack."""
         name = handle[0]
         seen = set()
         while name not in seen:
@@ -90,7 +92,7 @@ class Flows:
         return "" if item is None else item.op
 
     def _pushes(self) -> dict[str, list[Reference]]:
-        """What is put on each stack."""
+        """List the values that are pushed on each stack."""
         if self._pushed is None:
             self._pushed = {}
             for item in self.items.values():

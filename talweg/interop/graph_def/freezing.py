@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def convert_variables_to_constants_v2(
     func: ConcreteFunction, lower_control_flow: bool = True, aggressive_inlining: bool = False
 ) -> Any:
-    """A function that computes what a concrete function does, its variables made constants.
+    """Freeze a concrete function: its variables become constants.
 
     Its graph has no calls; branches and loops stay functions, whatever `lower_control_flow` says.
     """

@@ -95,13 +95,14 @@ def import_into(
     name: str | None = None,
     variables: Sequence[Any] = (),
 ) -> tuple[Any, str]:
-    """(what `import_graph_def` returns, the prefix of the names).
+    """Import a GraphDef into the default graph: (the result of `import_graph_def`, the names'
+    prefix).
 
     `variables` are functions of the prefix and the nodes that give variables, which are to be those
     of their names in the graph.
     """
     graph_def = check_message(graph_def)
-    wanted = _checked_names(return_elements)
+    wanted = _check_names(return_elements)
     graph = default_graph()
     functions = {part.signature.name: part for part in graph_def.library.function}
     items = reading.items_of(graph_def, functions)
@@ -128,7 +129,7 @@ def import_into(
 
 @contextlib.contextmanager
 def _outside(graph: Graph) -> Iterator[None]:
-    """In no name scope: imported names are whole."""
+    """Leave all name scopes: imported names are whole."""
     before, graph.scope = graph.scope, ""
     try:
         yield
@@ -137,7 +138,7 @@ def _outside(graph: Graph) -> Iterator[None]:
 
 
 def check_message(graph_def: Any) -> Any:
-    """`graph_def` if it is a GraphDef; TypeError otherwise."""
+    """Check that `graph_def` is a GraphDef; TypeError otherwise."""
     if isinstance(graph_def, GraphDef):
         return graph_def
     descriptor = getattr(graph_def, "DESCRIPTOR", None)
@@ -151,7 +152,7 @@ def check_message(graph_def: Any) -> Any:
 
 
 def variables_of(graph: Graph) -> dict[str, Any]:
-    """The variables of a graph by name."""
+    """Return the variables of a graph by name."""
     found = {}
     for members in list(graph.collections.values()):
         for value in members:
@@ -160,7 +161,7 @@ def variables_of(graph: Graph) -> dict[str, Any]:
     return found
 
 
-def _checked_names(names: object) -> list | None:
+def _check_names(names: object) -> list | None:
     if names is None:
         return None
     if not isinstance(names, (list, tuple)):
@@ -187,7 +188,7 @@ def _check_wanted(wanted: list | None, items: dict) -> None:
 
 
 def _map_inputs(input_map: object, items: dict) -> dict:
-    """What stands in for tensors of the GraphDef; ValueError for names that it has not."""
+    """Map tensors of the GraphDef to their substitutes; ValueError for names that it has not."""
     if not input_map:
         return {}
     if not isinstance(input_map, dict) or not all(isinstance(key, str) for key in input_map):

@@ -112,7 +112,7 @@ def _write_collection(message: Any, graph: Graph, name: str) -> None:
 
 
 def variable_def(variable: GraphVariable, graph_def: Any) -> Any:
-    """A variable as a message, with names of nodes of `graph_def`."""
+    """Return a variable as a message, with names of nodes of `graph_def`."""
     message, name = message_of(variable), variable.name.partition(":")[0]
     for node in graph_def.node:
         if node.name == message.initializer_name and len(node.input) > 1:
@@ -196,7 +196,7 @@ def _operation(tensor: str) -> str:
 
 
 def _variable_defs(message: Any) -> dict[str, Any]:
-    """The definitions of variables in collections, by name."""
+    """Return the definitions of variables in collections, by name."""
     found = {}
     for collection in message.collection_def.values():
         for data in collection.bytes_list.value:
@@ -207,7 +207,7 @@ def _variable_defs(message: Any) -> dict[str, Any]:
 
 
 def _definition(data: bytes, message: Any) -> Any:
-    """A variable's definition from bytes; None if they are something else."""
+    """Return a variable's definition from bytes; None if they are something else."""
     definition = VariableDef()
     try:
         definition.ParseFromString(data)
@@ -222,7 +222,7 @@ def _definition(data: bytes, message: Any) -> Any:
 
 
 def _maker(definition: Any, made: dict) -> Callable[[str, dict], GraphVariable]:
-    """What makes the variable of a definition, once the prefix is known."""
+    """Make the function that makes the variable of a definition, once the prefix is known."""
 
     def make(prefix: str, items: dict) -> GraphVariable:
         name = _operation(definition.variable_name)

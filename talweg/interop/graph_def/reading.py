@@ -52,22 +52,22 @@ class NodeRecord:
         return f"node '{self.name}' ({self.op})"
 
     def error(self, text: str) -> ValueError:
-        """What is wrong with the node, as an error to raise."""
+        """Make the error of a node, to be raised."""
         return value_error("TW506", f"{self.described}: {text}")
 
     def check_inputs(self) -> None:
-        """ValueError unless there are as many inputs as the type of operation takes."""
+        """Raise ValueError unless there are as many inputs as the type of operation takes."""
         expected = [part.count(self.attributes) for part in self.operation.inputs]
         if any(count < 0 for count in expected) or sum(expected) != len(self.inputs):
             raise self.error(f"it has {len(self.inputs)} inputs instead of {sum(expected)}")
 
     def output_count(self) -> int:
-        """How many outputs it has."""
+        """Count the outputs of the node."""
         return sum(part.count(self.attributes) for part in self.operation.outputs)
 
 
 def call_attributes(signature: Any) -> dict:
-    """The attributes of a call of a function by its name as the type of a node."""
+    """Return the attributes of a call of a function by its name as the type of a node."""
     kinds = [
         [attributes.read_dtype(part.type) for part in parts]
         for parts in (signature.input_arg, signature.output_arg)
@@ -146,7 +146,7 @@ class FunctionRecord:
                 "TW506", f"function '{self.name}': two nodes are named {sorted(both)}"
             )
         for item in self.items.values():
-            item.inputs = [self._resolved(text, item.error) for text in item.raw]
+            item.inputs = [self._resolve(text, item.error) for text in item.raw]
             item.check_inputs()
             for name in item.controls:
                 if name not in self.items and name not in arguments:
@@ -155,7 +155,7 @@ class FunctionRecord:
         for part in signature.output_arg:
             if part.name not in message.ret:
                 raise value_error("TW506", f"function '{self.name}' returns no '{part.name}'")
-            self.results.append(self._resolved(message.ret[part.name], self._error))
+            self.results.append(self._resolve(message.ret[part.name], self._error))
         self.controls = [message.control_ret[name] for name in sorted(message.control_ret)]
         missing = [name for name in self.controls if name not in self.items]
         if missing:
@@ -164,8 +164,8 @@ class FunctionRecord:
     def _error(self, text: str) -> ValueError:
         return value_error("TW506", f"function '{self.name}': {text}")
 
-    def _resolved(self, text: str, error: Callable[[str], ValueError]) -> Reference:
-        """`node:output:number` as a tensor."""
+    def _resolve(self, text: str, error: Callable[[str], ValueError]) -> Reference:
+        """Resolve `node:output:number` to a tensor."""
         name, _, rest = text.partition(":")
         if name in self.arguments and not rest:
             return name, 0

@@ -55,7 +55,7 @@ class LoopFrame:
 
     @property
     def inside(self) -> Path:
-        """The path of what is in the loop."""
+        """The path of the nodes in the loop."""
         return (*self.path, ("loop", self.name))
 
 
@@ -68,18 +68,18 @@ class CondRegion:
         self.effects: list[tuple[str, int]] = []  # nodes run for what they do, and their sides
 
     def inside(self, side: int) -> Path:
-        """The path of a branch."""
+        """Return the path of a branch."""
         return (*self.path, ("branch", self.predicate, side))
 
-    def wanted(self, side: int) -> list[str]:
-        """The nodes that a branch is built for."""
+    def list_branch_nodes(self, side: int) -> list[str]:
+        """Return the nodes that a branch is built for."""
         places = [on if side == 1 else 1 - on for _, on in self.merges]
         names = [merge.inputs[place][0] for (merge, _), place in zip(self.merges, places)]
         return [*names, *[name for name, on in self.effects if on == side]]
 
 
 def not_recognised(item: NodeRecord, text: str) -> OpError:
-    """The error of nodes that make no branch or loop."""
+    """Return the error of nodes that make no branch or loop."""
     return UnimplementedError(
         None,
         None,
@@ -169,7 +169,7 @@ class Regions:
     # -- paths
 
     def path_of(self, reference: Reference) -> Path:
-        """The path of a tensor."""
+        """Return the path of a tensor."""
         name, number = reference
         path = self.paths[name]
         item = self.items.get(name)
@@ -179,7 +179,7 @@ class Regions:
         return path
 
     def _predicate(self, reference: Reference) -> Reference:
-        """Where a predicate comes from, also from outside of loops."""
+        """Find the source of a predicate, also from outside of loops."""
         while True:
             reference = self.origin(reference)
             if self._op(reference[0]) not in ENTER:
@@ -191,7 +191,7 @@ class Regions:
         return self._op(item.inputs[1][0]) == "LoopCond"
 
     def origin(self, reference: Reference) -> Reference:
-        """Where a tensor comes from, Identities passed over."""
+        """Find the source of a tensor, with Identities passed over."""
         while True:
             item = self.items.get(reference[0])
             if item is None or item.op not in PASSING or not item.inputs:
@@ -295,7 +295,9 @@ class Regions:
         self.paths[item.name] = path
 
     def _run_controls(self, trigger: NodeRecord) -> None:
-        """Have branches run what a ControlTrigger waits for, which waits for dead nodes, too."""
+        """Make branches run the nodes that a ControlTrigger waits for, which waits for dead nodes,
+        too.
+        """
         outside = self.paths[trigger.name]
         for name in trigger.controls:
             path = self.paths[name]
@@ -309,7 +311,7 @@ class Regions:
                     self.effect_of[name, path[:depth]] = choice
 
     def _choice_with(self, name: str, path: Path, predicate: Any, side: int) -> CondRegion:
-        """The choice that computes a node or what it takes; the last one, if none does."""
+        """Find the conditional that computes a node or its inputs; the last one, if none does."""
         found = [c for key, c in self.choices.items() if key[:2] == (path, predicate)]
         if not found:
             found.append(self.choices.setdefault((path, predicate, 0), CondRegion(predicate, path)))
@@ -320,10 +322,10 @@ class Regions:
         return found[-1]
 
     def _inside(self, choice: CondRegion, side: int) -> set[str]:
-        """The nodes of a branch that its results need."""
+        """Return the nodes of a branch that its results need."""
         path = choice.inside(side)
         seen: set[str] = set()
-        pending = choice.wanted(side)
+        pending = choice.list_branch_nodes(side)
         while pending:
             name = pending.pop()
             if name not in seen and self.paths.get(name) == path:
@@ -332,7 +334,7 @@ class Regions:
         return seen
 
     def first_of(self, choice: CondRegion) -> NodeRecord:
-        """A node by which errors name a choice."""
+        """Return a node by which errors name a choice."""
         return choice.merges[0][0] if choice.merges else self.items[choice.effects[0][0]]
 
     def _complete(self, frame: LoopFrame) -> None:
@@ -340,7 +342,7 @@ class Regions:
             raise not_recognised(frame.exits[0], f"frame {frame.name!r} has no LoopCond")
 
     def merge_behind(self, leaving: NodeRecord) -> NodeRecord:
-        """The loop variable's Merge that an Exit takes its value from."""
+        """Return the loop variable's Merge that an Exit takes its value from."""
         switch = self.items[self.origin(leaving.inputs[0])[0]]
         if switch.op in SWITCH and self.is_loop_switch(switch):
             merge = self.items.get(self.origin(switch.inputs[0])[0])
@@ -353,14 +355,14 @@ class Regions:
 
 
 class Planner:
-    """Orders what a region consists of: nodes, choices and loops (`units`)."""
+    """Orders the parts of a region: nodes, conditionals and loops (`units`)."""
 
     def __init__(self, regions: Regions):
         self.regions = regions
         self._outside: dict[Any, list] = {}
 
     def unit(self, name: str) -> Any:
-        """What builds a node, seen from the region it lies in."""
+        """Return the unit that builds a node, seen from the region it lies in."""
         regions = self.regions
         item = regions.items[name]
         if item.op in MERGE and name in regions.choice_of:
@@ -370,7 +372,7 @@ class Planner:
         return item
 
     def plan(self, path: Path, wanted: Iterable[str], known: Callable[..., Any]) -> list:
-        """The units of a region that `wanted` nodes need, in order; `known` says what is there."""
+        """Order the units of a region that `wanted` nodes need; `known` says which are built."""
         done: dict[Any, None] = {}
         for name in wanted:
             root = self._unit_at(name, path, known)
@@ -404,7 +406,7 @@ class Planner:
         return not_recognised(item, "branches and loops depend on each other in a circle")
 
     def _unit_at(self, name: str, path: Path, known: Callable[..., Any]) -> Any:
-        """The unit of a node in this region; None for what is built, or lies further out."""
+        """Return the unit of a node in this region; None for what is built, or lies further out."""
         if name not in self.regions.items or known(name):
             return None
         choice = self.regions.effect_of.get((name, path))
@@ -431,13 +433,13 @@ class Planner:
         return item.op in SWITCH and not self.regions.is_loop_switch(item)
 
     def _outer_needs(self, unit: CondRegion) -> list[str]:
-        """What a choice or loop uses from outside."""
+        """List the nodes outside of a conditional or loop that it uses."""
         depth = len(unit.path)
         if isinstance(unit, LoopFrame):
             start = [item.name for item in (*unit.enters, *unit.merges)]
             start += [unit.condition.name] if unit.condition is not None else []
         else:
-            start = [*unit.wanted(0), *unit.wanted(1)]
+            start = [*unit.list_branch_nodes(0), *unit.list_branch_nodes(1)]
         needed: dict[str, None] = {}
         if isinstance(unit, CondRegion):
             needed[unit.predicate[0]] = None

@@ -9,7 +9,7 @@ from talweg.api.export import look_up
 from talweg.core.dtypes import int32
 from talweg.core.errors import UnimplementedError, compose
 from talweg.graph.symbol import Symbol
-from talweg.interop.graph_def.tensor_protos import fill_shape, given_values
+from talweg.interop.graph_def.tensor_protos import fill_shape, read_values
 from talweg.interop.graph_def.values import base, constant, pass_on, rule
 from talweg.prims import layout
 from talweg.prims.bundle import bundle
@@ -27,8 +27,8 @@ SPREAD = 65536  # bytes; a larger constant of one repeated value is kept as that
 
 @rule("Const")
 def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A constant; one value in a large shape is repeated when the graph runs."""
-    values, dims = given_values(item.attributes["value"])
+    """Build a constant; one value in a large shape is repeated when the graph runs."""
+    values, dims = read_values(item.attributes["value"])
     dtype = item.attributes["dtype"]
     if item.attributes["value"].dtype != dtype.as_datatype_enum:
         raise item.error(f"dtype is {dtype.name}, and its value is of another dtype")
@@ -49,7 +49,7 @@ def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("Placeholder", "PlaceholderV2")
 def placeholder(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A value that is fed."""
+    """Return a value that is fed."""
     shape = item.attributes["shape"]
     dims = None if shape.rank is None else shape.as_tuple()
     return [base().placeholder(dims, item.attributes["dtype"])]
@@ -57,7 +57,7 @@ def placeholder(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("PlaceholderWithDefault")
 def placeholder_with_default(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A value that may be fed; what is fed may have any shape that fits the attribute."""
+    """Return a value that may be fed; what is fed may have any shape that fits the attribute."""
     (x,) = inputs
     shape = item.attributes["shape"]
     dims = None if shape.rank is None else shape.as_tuple()
@@ -74,20 +74,20 @@ def identity(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("StopGradient")
 def stop_gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The value, as a constant for derivatives."""
+    """Return the value, as a constant for derivatives."""
     (x,) = inputs
     return [look_up("stop_gradient")(x) if x.dtype.is_numeric else pass_on(x)]
 
 
 @rule("IdentityN")
 def identity_n(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The values."""
+    """Return the values."""
     return list(bundle(*inputs)) if all(type(x) is Symbol for x in inputs) else inputs
 
 
 @rule("NoOp", "ControlTrigger")
 def nothing(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """An operation that only waits."""
+    """Return an operation that only waits."""
     graph = base()
     if hasattr(graph, "outer"):
         return None
@@ -98,27 +98,27 @@ def nothing(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("Assert")
 def check(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """An error when the graph runs unless a condition holds."""
+    """Return an error when the graph runs unless a condition holds."""
     summarize = item.attributes["summarize"]
     return look_up("debugging.Assert")(inputs[0], list(inputs[1:]), summarize=summarize)
 
 
 @rule("Print", "PrintV2")
 def pass_printed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """The value passed on; nothing is printed by an imported graph."""
+    """Return the value passed on; nothing is printed by an imported graph."""
     return [pass_on(inputs[0])] if item.op == "Print" else None
 
 
 @rule("PyFunc", "PyFuncStateless", "EagerPyFunc")
 def python_function(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """UnimplementedError: a GraphDef holds no code."""
+    """Raise UnimplementedError: a GraphDef holds no code."""
     text = f"{item.described} calls a Python function, which a GraphDef does not hold"
     raise UnimplementedError(None, None, compose("TW506", text))
 
 
 @rule("Shape", "ShapeN", "Size", "Rank")
 def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Sizes, known or not."""
+    """Build a vector of sizes, known or not."""
     dtype = item.attributes.get("out_type", int32)
     if item.op == "ShapeN":
         return [look_up("shape")(x, dtype) for x in inputs]
@@ -137,7 +137,7 @@ def fake_parameter(builder: GraphBuilder, item: NodeRecord, inputs: list) -> lis
 
 @rule("Reverse")
 def reverse(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """The order along the axes that are flagged reversed."""
+    """Return the order along the axes that are flagged reversed."""
     x, flags = inputs
     axes = [axis for axis, flag in enumerate(flags._array) if flag]
     return [look_up("reverse")(x, axes)]
@@ -145,7 +145,7 @@ def reverse(builder: GraphBuilder, item: object, inputs: list) -> list:
 
 @rule("SparseToDense")
 def dense(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Values at some places of a tensor, and a default elsewhere."""
+    """Build a tensor of values at some places, and a default elsewhere."""
     indices, shape, values, default = inputs
     rank = indices.shape.rank
     if rank is None or rank < 2:
@@ -156,7 +156,7 @@ def dense(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 class NodeCall(OpaqueCall):
-    """A function of arrays that does what a type of operation does, with these attributes."""
+    """Calls a type of operation with these attributes on arrays."""
 
     def __init__(self, function: Any, args: tuple, op: str, attributes: dict):
         super().__init__(function, args, {})

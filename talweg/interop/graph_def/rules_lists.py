@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @rule("TensorArrayV3")
 def array(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A TensorArray: its handle and its first flow."""
+    """Return a TensorArray: its handle and its first flow."""
     attributes = item.attributes
     handle = ArrayHandle(
         attributes["dtype"],
@@ -48,7 +48,7 @@ def _learn(handle: Any, dims: tuple | None) -> None:
 
 
 def _values(builder: Any, item: Any, inputs: list) -> GraphList:
-    """The elements of an array, or of its gradients, that the flow of a node has.
+    """Return the elements of an array, or of its gradients, that the flow of a node has.
 
     TensorFlow takes the flow of the array itself for its gradients, where these begin; here they
     begin with nothing, which counts as zero.
@@ -68,7 +68,7 @@ def _values(builder: Any, item: Any, inputs: list) -> GraphList:
 
 @rule("TensorArrayWriteV3")
 def write_element(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The flow with one more element."""
+    """Return the flow with one more element."""
     handle, index, value, flow = inputs
     _check_dtype(item, handle, value)
     _learn(handle, value.node.aval.dims)
@@ -82,14 +82,14 @@ def _check_dtype(item: NodeRecord, handle: Any, value: object) -> None:
 
 @rule("TensorArrayReadV3")
 def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """One element."""
+    """Read one element."""
     handle, index, flow = inputs
     return [_values(builder, item, inputs).get(index)]
 
 
 @rule("TensorArrayGatherV3")
 def gather_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Some elements, stacked."""
+    """Gather some elements, stacked."""
     handle, indices, flow = inputs
     _learn(handle, sizes_of(item.attributes["element_shape"]))
     return [_values(builder, item, inputs).gather(indices)]
@@ -97,7 +97,7 @@ def gather_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> li
 
 @rule("TensorArrayScatterV3")
 def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The flow with the rows of a tensor as elements."""
+    """Return the flow with the rows of a tensor as elements."""
     handle, indices, value, flow = inputs
     _check_dtype(item, handle, value)
     dims = value.node.aval.dims
@@ -107,13 +107,13 @@ def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("TensorArraySizeV3")
 def size(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The number of elements."""
+    """Return the number of elements."""
     return [_values(builder, item, inputs).size()]
 
 
 @rule("TensorArrayConcatV3")
 def join_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """All elements one after the other, and their lengths."""
+    """Join all elements one after the other, and their lengths."""
     values = _values(builder, item, inputs)
     dims = values.elements.dims
     values.elements.shape = as_shape(None if dims is None else (None, *dims[1:]))
@@ -123,7 +123,7 @@ def join_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list
 
 @rule("TensorArraySplitV3")
 def split_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The parts of a tensor as elements."""
+    """Return the parts of a tensor as elements."""
     handle, value, lengths, flow = inputs
     _check_dtype(item, handle, value)
     return [_values(builder, item, inputs).split(value, lengths).flow]
@@ -131,13 +131,13 @@ def split_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> lis
 
 @rule("TensorArrayCloseV3")
 def close_array(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Nothing: what nobody uses goes by itself."""
+    """Do nothing: lists that nobody uses are freed."""
     return None
 
 
 @rule("TensorArrayGradV3")
 def gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """The array of the gradients of another one, and the flow, as it is."""
+    """Return the array of the gradients of another one, and the flow, as it is."""
     handle, flow = inputs
     found = ArrayHandle(handle.dtype, handle.dims, True, handle.alike)
     found.gradient_of = handle
@@ -146,7 +146,7 @@ def gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("StackPushV2")
 def push(builder: Any, item: Any, inputs: list) -> Any:
-    """What is put on a stack; handles of arrays are known without it."""
+    """Return the value that is pushed on a stack; handles of arrays are known without it."""
     handle, value = inputs
     if isinstance(value, ArrayHandle):
         builder.stacked[builder.planner.regions, builder.flows.origin(item.inputs[0])] = value
@@ -159,7 +159,7 @@ def push(builder: Any, item: Any, inputs: list) -> Any:
 
 @rule("StackPopV2")
 def pop(builder: Any, item: Any, inputs: list) -> Any:
-    """What was put on a stack last."""
+    """Return the value that was pushed on a stack last."""
     stack = builder.planner.regions, builder.flows.origin(item.inputs[0])
     if stack in builder.stacked:
         return [builder.stacked[stack]]
@@ -171,7 +171,7 @@ def pop(builder: Any, item: Any, inputs: list) -> Any:
 
 @rule(*SUMS)
 def add_lists(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """A sum; of lists element by element, where the number 0 is a list of nothing."""
+    """Return a sum; of lists element by element, where the number 0 is a list of nothing."""
     lists = [x for x in inputs if type(x) is Symbol and x.dtype is dtypes.variant]
     if not lists:
         return builder.call(item, [tensor(x) for x in inputs])
@@ -183,7 +183,7 @@ def add_lists(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("ZerosLike")
 def zeros_of(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Zeros; of a list or an optional, elements that are not there."""
+    """Make zeros; of a list or an optional, elements that are not there."""
     if inputs[0].dtype is not dtypes.variant:
         return builder.call(item, inputs)
     return [elements.list_new(elements.list_size(inputs[0]))]
@@ -194,7 +194,7 @@ def zeros_of(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("OptionalFromValue")
 def optional(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """An optional with these components."""
+    """Return an optional with these components."""
     found = elements.list_new(constant(len(inputs), dtypes.int32))
     for number, x in enumerate(inputs):
         found = elements.list_set(found, constant(number, dtypes.int32), x, limited=True)
@@ -203,7 +203,7 @@ def optional(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("OptionalNone")
 def no_value(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """An optional without a value."""
+    """Return an optional without a value."""
     return [elements.list_new(constant(0, dtypes.int32))]
 
 
@@ -217,7 +217,7 @@ def has_value(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("OptionalGetValue")
 def components(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The components of an optional; InvalidArgumentError when there are none."""
+    """Return the components of an optional; InvalidArgumentError when there are none."""
     if inputs[0].node.prim is host.host_call:
         return builder.call(item, inputs)
     return [

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @rule("ResizeBilinear", "ResizeNearestNeighbor")
-def resized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Images of another size."""
+def resize_images(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+    """Resize images."""
     images, size = inputs
     corners, centers = item.attributes["align_corners"], item.attributes["half_pixel_centers"]
     kind = "bilinear" if item.op == "ResizeBilinear" else "nearest"
@@ -40,7 +40,7 @@ def resized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 def resize(images: Any, size: int, kind: str, corners: bool, centers: bool) -> Any:
-    """Images [b, h, w, c] of the sizes `size`: each pixel from the nearest, or from four."""
+    """Resize images [b, h, w, c] to `size`: each pixel from the nearest, or from four."""
     gather = look_up("gather")
     if kind == "bilinear":
         images = look_up("cast")(images, dtypes.float32)
@@ -106,7 +106,7 @@ def _refuse(*tensors: object) -> Any:
 
 @rule("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename")
 def checkpoint(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """An operation that raises UnimplementedError when it is run."""
+    """Return an operation that raises UnimplementedError when it is run."""
     dtypes_of = [dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)]
     found = [
         defer_function(item, _refuse, tuple(inputs), (number,), Aval(None, dtype))
@@ -120,7 +120,7 @@ def checkpoint(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("RaggedTensorToTensor")
 def fill_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The rows of a ragged tensor as a tensor."""
+    """Fill up the rows of a ragged tensor to a tensor."""
     shape, values, default, *rows = inputs
     kinds = [
         kind if isinstance(kind, str) else kind.decode()
@@ -153,12 +153,12 @@ def fill_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 def _splits_of(rows: Any, count: int) -> Any:
-    """The splits of `count` rows, for the row of each value."""
+    """Return the splits of `count` rows, for the row of each value."""
     lengths = look_up("math.unsorted_segment_sum")(look_up("ones_like")(rows), rows, count)
     return look_up("concat")([look_up("zeros")([1], rows.dtype), look_up("cumsum")(lengths)], 0)
 
 
 @rule("ReadFile")
 def read_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The contents of a file, read when the graph runs."""
+    """Return the contents of a file, read when the graph runs."""
     return [look_up("io.read_file")(inputs[0])]

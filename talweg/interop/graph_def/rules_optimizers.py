@@ -29,7 +29,7 @@ def apply_optimizer(builder: GraphBuilder, item: NodeRecord, inputs: list) -> An
 
 
 def _together(item: NodeRecord, inputs: list, updated: list) -> Any:
-    """What stands for all updates: an operation, or the variable where it is a reference."""
+    """Join all updates into one operation, or the variable where it is a reference."""
     if item.op.startswith("Resource"):
         return group(*updated).op if not hasattr(base(), "outer") else None
     graph = base()

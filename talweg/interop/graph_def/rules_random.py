@@ -40,7 +40,7 @@ def _seeded(item: NodeRecord) -> Iterator[int | None]:
 
 @rule("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
 def random_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Floating-point numbers."""
+    """Draw floating-point numbers."""
     kinds = {"RandomUniform": "uniform", "RandomStandardNormal": "normal"}
     function = look_up(f"random.{kinds.get(item.op, 'truncated_normal')}")
     with _seeded(item) as seed:
@@ -49,7 +49,7 @@ def random_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list
 
 @rule("RandomUniformInt")
 def random_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Integers."""
+    """Draw integers."""
     shape, low, high = inputs
     with _seeded(item) as seed:
         return [look_up("random.uniform")(shape, low, high, item.attributes["Tout"], seed)]
@@ -57,14 +57,14 @@ def random_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> li
 
 @rule("RandomShuffle")
 def shuffle_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Rows in another order."""
+    """Shuffle rows."""
     with _seeded(item) as seed:
         return [look_up("random.shuffle")(inputs[0], seed)]
 
 
 @rule("Multinomial")
 def classes(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Classes by their log-probabilities."""
+    """Draw classes by their log-probabilities."""
     with _seeded(item) as seed:
         dtype = item.attributes["output_dtype"]
         return [look_up("random.categorical")(inputs[0], inputs[1], dtype, seed)]
@@ -87,21 +87,21 @@ def poisson(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("StatelessMultinomial")
 def stateless_classes(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Classes by their log-probabilities, from a seed."""
+    """Draw classes by their log-probabilities, from a seed."""
     dtype = item.attributes["output_dtype"]
     return [look_up("random.stateless_categorical")(*inputs, dtype=dtype)]
 
 
 @rule("StatelessRandomGetKeyCounter")
 def key_and_counter(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """The key and the counter of the stream of a seed."""
+    """Return the key and the counter of the stream of a seed."""
     stream = prims.seed_stream(inputs[0], algorithm=prims.PHILOX)
     return [stream[2:], stream[:2]]
 
 
 @rule("StatelessRandomGetAlg")
 def algorithm(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """The number of Philox."""
+    """Return the number of Philox."""
     return [constant(1, int32)]
 
 
@@ -113,7 +113,9 @@ _STATELESS = {
 
 
 def _stream(key: Symbol, counter: Symbol, algorithm: Symbol) -> tuple[Any, int]:
-    """(the stream of a key and a counter, the algorithm): Philox unless a constant says another."""
+    """Return (the stream of a key and a counter, the algorithm): Philox unless a constant says
+    another.
+    """
     content = constant_of(algorithm.node)
     concat = look_up("concat")
     if content is None or int(content.array) != prims.THREEFRY:
@@ -123,7 +125,7 @@ def _stream(key: Symbol, counter: Symbol, algorithm: Symbol) -> tuple[Any, int]:
 
 @rule("RngReadAndSkip")
 def skip_state(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The state of a generator, which moves on by 256 for each of `delta` numbers."""
+    """Return the state of a generator, which moves on by 256 for each of `delta` numbers."""
     resource, algorithm, delta = inputs
     content = constant_of(algorithm.node)
     if content is None:
@@ -133,7 +135,7 @@ def skip_state(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule(*_STATELESS)
 def stateless_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Floating-point numbers of a key and a counter."""
+    """Draw floating-point numbers of a key and a counter."""
     stream, algorithm = _stream(*inputs[1:4])
     dims = shape_of(inputs[0], item.op)
     return [numbers(_STATELESS[item.op], stream, dims, item.attributes["dtype"], algorithm)]
@@ -141,7 +143,7 @@ def stateless_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> l
 
 @rule("StatelessRandomUniformIntV2")
 def stateless_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Integers of a key and a counter."""
+    """Draw integers of a key and a counter."""
     shape, *parts, low, high = inputs
     stream, algorithm = _stream(*parts)
     dims = shape_of(shape, item.op)

@@ -32,12 +32,12 @@ class Owner:
         self.name, self.shape, self.dtype = name, shape, dtype
 
     def value(self) -> Any:
-        """Its value in the graph in force."""
+        """Read the value of the variable in the graph in force."""
         return base().read_variable(self.handle)
 
 
 def outermost(graph: Graph) -> Any:
-    """The graph around functions and bodies."""
+    """Return the graph around functions and bodies."""
     while getattr(graph, "outer", None) is not None:
         graph = graph.outer
     return graph
@@ -45,7 +45,7 @@ def outermost(graph: Graph) -> Any:
 
 @rule("VarHandleOp", "VariableV2", "Variable")
 def variable(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A variable; equal shared names are one variable."""
+    """Build a variable; equal shared names are one variable."""
     attributes = item.attributes
     prefix = builder.namer.prefix if builder.namer is not None else ""
     shared = attributes["shared_name"] or attributes["container"] and item.name
@@ -66,12 +66,12 @@ def variable(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("ReadVariableOp")
 def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A variable's value."""
+    """Return a variable's value."""
     return [base().read_variable(inputs[0].handle)]
 
 
 @rule("VarIsInitializedOp", "IsVariableInitialized")
-def initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def check_initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Whether a variable has a value."""
     graph = base()
     controls = [graph.symbol(node) for node in graph.controls]
@@ -80,18 +80,18 @@ def initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("VariableShape")
 def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The shape of a variable's value."""
+    """Return the shape of a variable's value."""
     return [look_up("shape")(inputs[0].read(), item.attributes["out_type"])]
 
 
 @rule("DestroyResourceOp", "DisableCopyOnRead")
 def destroy(builder: GraphBuilder, item: object, inputs: list) -> Any:
-    """Nothing: values belong to sessions, and are copied when they are written."""
+    """Do nothing: values belong to sessions, and are copied when they are written."""
     return group().op
 
 
 def change(resource: Any, kind: str, *values: object) -> Any:
-    """The new value of a variable."""
+    """Return the new value of a variable."""
     strict = {"strict": True} if kind == "assign" else {}
     resource.handle.updated = True
     return update_variable(*values, variable=resource.handle, rule=kind, **strict)
@@ -116,14 +116,14 @@ def assign(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("CountUpTo")
 def count_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A variable grows by 1 up to a limit; its value before."""
+    """Return a variable grows by 1 up to a limit; its value before."""
     limit = convert_to_tensor(item.attributes["limit"], inputs[0].handle.dtype)
     return [change(inputs[0], "count_up_to", limit) - 1]
 
 
 @rule(*[f"{prefix}Scatter{kind}" for prefix in ("Resource", "") for kind in SCATTERS])
 def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Rows of a variable change."""
+    """Change rows of a variable."""
     resource, indices, updates = inputs
     kind = item.op.removeprefix("Resource").removeprefix("Scatter").lower()
     updated = change(resource, f"scatter_{kind}", indices, updates)
@@ -132,7 +132,7 @@ def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("ResourceGather")
 def gather_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Rows of a variable."""
+    """Gather rows of a variable."""
     return [
         look_up("gather")(inputs[0].read(), inputs[1], batch_dims=item.attributes["batch_dims"])
     ]
@@ -140,7 +140,7 @@ def gather_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("ResourceGatherNd")
 def gather_slices(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """Slices of a variable."""
+    """Gather slices of a variable."""
     return [look_up("gather_nd")(inputs[0].read(), inputs[1])]
 
 
@@ -152,7 +152,7 @@ def gather_slices(builder: GraphBuilder, item: object, inputs: list) -> list:
     "ResourceScatterNdMax",
 )
 def scatter_slices(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Slices of a variable change."""
+    """Change slices of a variable."""
     kind = item.op.removeprefix("ResourceScatterNd").lower()
     function = look_up(f"tensor_scatter_nd_{kind}")
     return change(inputs[0], "assign", function(inputs[0].read(), inputs[1], inputs[2]))
@@ -160,7 +160,7 @@ def scatter_slices(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any
 
 @rule("ResourceStridedSliceAssign", "StridedSliceAssign")
 def assign_slice(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """A part of a variable changes, which constants name."""
+    """Assign a part of a variable, which constants name."""
     resource, *bounds, value = inputs
     arrays = [constant_of(x.node) for x in bounds]
     if None in arrays:

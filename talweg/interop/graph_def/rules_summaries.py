@@ -25,7 +25,7 @@ def _text(tag: Any) -> str:
 
 
 def _scalar(tags: Any, values: Any) -> Any:
-    """One number, or one for each of several tags."""
+    """Write one number, or one for each of several tags."""
     names, numbers = np.asarray(tags._array, object), np.asarray(values._array)
     if names.shape != numbers.shape:
         shapes = f"{list(names.shape)} != {list(numbers.shape)}"
@@ -60,7 +60,7 @@ def _tensor(tag: object, tensor: object, metadata: Any) -> Any:
     return serialize_message(messages_of.tensor_message_of, (_text(tag), data), tensor)
 
 
-def _named_tensor(tensor: object, name: str) -> Any:
+def _write_tensor_summary(tensor: object, name: str) -> Any:
     return serialize_message(messages_of.tensor_message_of, (name, b""), tensor)
 
 
@@ -81,7 +81,7 @@ _FUNCTIONS: dict[str, tuple] = {  # with the attributes that follow the operands
 
 @rule(*_FUNCTIONS)
 def summaries(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A string tensor, a message."""
+    """Return a string tensor, a message."""
     function, *names = _FUNCTIONS[item.op]
     operands = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list) else inputs
     arguments = tuple([item.attributes[name] for name in names])
@@ -89,6 +89,8 @@ def summaries(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("TensorSummary")
-def named_tensor(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A summary whose tag is the name of its operation."""
-    return [defer_function(item, _named_tensor, tuple(inputs), (item.name,), Aval((), string))]
+def summarize_tensor(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+    """Return a summary whose tag is the name of its operation."""
+    return [
+        defer_function(item, _write_tensor_summary, tuple(inputs), (item.name,), Aval((), string))
+    ]

@@ -75,7 +75,7 @@ class ImportedTable(MutableHashTable):
             options["delimiter"],
             value_index_offset=options["offset"],
         )
-        self._changed()
+        self._forget_numbering()
         self._found.clear()
         self._found.update(source.pairs())
 
@@ -87,7 +87,7 @@ class Tables(Trackable):
         self.known: dict[str, ImportedTable] = {} if known is None else known
 
     def get(self, item: NodeRecord) -> ImportedTable:
-        """The table that a node makes."""
+        """Return the table that a node makes."""
         attributes = item.attributes
         name = attributes.get("shared_name") or item.name
         if name not in self.known:
@@ -98,7 +98,7 @@ class Tables(Trackable):
 
 @rule(*MAKERS)
 def make_table(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """A table."""
+    """Return a table."""
     tables = builder.tables
     if tables is None:
         tables = Tables(outermost(base()).extras.setdefault("imported_tables", {}))
@@ -107,20 +107,20 @@ def make_table(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("LookupTableFind", "LookupTableFindV2")
 def find_values(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The values of keys, with a default."""
+    """Return the values of keys, with a default."""
     table, keys, default = inputs
     return [table.handle.lookup(keys, default)]
 
 
 @rule("LookupTableInsert", "LookupTableInsertV2")
 def insert_keys(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Keys get values."""
+    """Insert keys with their values."""
     return inputs[0].handle.insert(inputs[1], inputs[2])
 
 
 @rule("LookupTableRemoveV2")
 def remove_keys(builder: GraphBuilder, item: object, inputs: list) -> Any:
-    """Keys are forgotten."""
+    """Remove keys."""
     return inputs[0].handle.remove(inputs[1])
 
 
@@ -139,11 +139,11 @@ def fill_from_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any
 
 @rule("LookupTableSize", "LookupTableSizeV2")
 def count_keys(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The number of keys."""
+    """Return the number of keys."""
     return [inputs[0].handle.size()]
 
 
 @rule("LookupTableExport", "LookupTableExportV2")
 def export_table(builder: GraphBuilder, item: object, inputs: list) -> list:
-    """All keys and values."""
+    """Export all keys and values."""
     return list(inputs[0].handle.export())

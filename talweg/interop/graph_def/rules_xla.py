@@ -32,12 +32,12 @@ VERSIONS = range(5, 11)  # of the calling convention: 5 was the first to know no
 
 @rule(XLA_CALL_MODULE)
 def build_call_module(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The results of a module of StableHLO."""
+    """Return the results of a module of StableHLO."""
     return call_module(inputs, item.attributes)
 
 
 def call_module(operands: list, attributes: dict[str, Any]) -> list:
-    """The results of a module of StableHLO for tensors, by the operation's attributes.
+    """Run a module of StableHLO for tensors, by the operation's attributes.
 
     UnimplementedError for a module that calls functions of TensorFlow, or one of old conventions.
     """
@@ -57,7 +57,7 @@ def call_module(operands: list, attributes: dict[str, Any]) -> list:
 
 
 def run_on_tensors(module: bytes, platforms: tuple, *operands: Any) -> list:
-    """The results of a module for tensors that have values."""
+    """Return the results of a module for tensors that have values."""
     arrays = [np.asarray(array_of(operand)) for operand in operands]
     return [wrap(array) for array in modules.run_module(module, platforms, arrays)]
 

@@ -1,4 +1,4 @@
-"""What an import keeps on the way: the values of regions, and the names of the nodes it makes."""
+"""Scopes of an import: the values of regions, and the names of the nodes it makes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ImportScope:
         self.values: dict[Reference, Any] = {}
         self.done: dict[str, Any] = {}  # name of a node -> what to wait for
 
-    def known(self, name: str) -> bool:
+    def is_built(self, name: str) -> bool:
         """Whether a node is built."""
         scope: ImportScope | None = self
         while scope is not None:
@@ -35,7 +35,7 @@ class ImportScope:
         return False
 
     def value(self, reference: Reference) -> Any:
-        """The value of a tensor."""
+        """Return the value of a tensor."""
         scope: ImportScope | None = self
         while scope is not None:
             if reference in scope.values:
@@ -44,7 +44,7 @@ class ImportScope:
         raise KeyError(reference)
 
     def control(self, name: str) -> Any:
-        """What to wait for to wait for a node; None if there is nothing."""
+        """Return the control edge of a node; None if there is none."""
         scope: ImportScope | None = self
         while scope is not None:
             if name in scope.done:
@@ -53,7 +53,7 @@ class ImportScope:
         return None
 
     def set(self, name: str, outputs: list, control: Operation | Symbol | None) -> None:
-        """Note what a node gave."""
+        """Set the outputs and the control edge of a node."""
         self.done[name] = control
         for number, value in enumerate(outputs):
             self.values[name, number] = value
@@ -66,7 +66,7 @@ class Namer:
         self.graph, self.prefix = graph, prefix
 
     def check(self, names: dict[Any, Any]) -> None:
-        """ValueError if a name is taken."""
+        """Raise ValueError if a name is taken."""
         if self.prefix:
             return  # a scope that was just made
         for name in names:
@@ -74,7 +74,7 @@ class Namer:
                 raise value_error("TW506", f"Node name '{name}' already exists in the Graph")
 
     def name(self, item: NodeRecord, outputs: list, inputs: list, control: Any) -> list:
-        """Name what a node gave; its outputs, now results of an operation of that name."""
+        """Name a node's outputs; they become results of an operation of that name."""
         full = f"{self.prefix}{item.name}"
         if not outputs or not all(type(x) is Symbol for x in outputs):
             variables = [x for x in outputs if isinstance(x, ResourceEdge) and not x.is_table]

@@ -1,4 +1,5 @@
-"""Operations that no expression describes: constants, inputs, order, variables, branches, loops.
+"""Writers of operations that no expression describes: constants, inputs, order, variables,
+branches, loops.
 
 Each function writes a node under a name, and gives its outputs; None where it has none.
 """
@@ -13,9 +14,9 @@ from talweg.core.dtypes import variant
 from talweg.core.roles import Role
 from talweg.graph.node import Node
 from talweg.interop.graph_def.bodies import handles_of, is_negated
+from talweg.interop.graph_def.opaque_calls import raw_form
 from talweg.interop.graph_def.tables import operation_of, table_of
 from talweg.interop.graph_def.text_calls import form_of_call
-from talweg.interop.graph_def.whole_calls import raw_form
 from talweg.interop.graph_def.writing import Output, WrittenNode, cannot_write, static_shape
 from talweg.interop.graph_def.writing_lists import empty_list
 from talweg.prims.random.streams import PHILOX, THREEFRY
@@ -112,7 +113,7 @@ def _update(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
 
 
 def _bounds(key: tuple) -> tuple[list[tuple], dict[str, int]]:
-    """(begins, ends and strides, masks) of the key that a slice of a variable has."""
+    """Write (begins, ends and strides, masks) of the key that a slice of a variable has."""
     bounds: list[tuple] = []
     names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask")
     masks: dict[str, int] = dict.fromkeys(names, 0)
@@ -172,7 +173,9 @@ def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
 
 
 def _predicate(writer: Exporter, index: Node, label: str) -> tuple[Output, tuple]:
-    """(a truth value, the numbers of the bodies for true and for false) of a number of a body."""
+    """Split the number of a body: (a truth value, the numbers of the bodies for true and for
+    false).
+    """
     if is_negated(index):
         return writer.operand(index.operands[0].operands[0], label), (0, 1)
     zero = writer.integers(0, index.aval.dtype)
@@ -198,7 +201,7 @@ def _require(writer: Any, node: Node, name: str, controls: list) -> list[Output]
 
 
 def _with_rule(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    """The results of a function with a gradient of its own, which is not written."""
+    """Return the results of a function with a gradient of its own, which is not written."""
     own = [writer.operand(x, f"{name}/input") for x in node.operands[: node.params["count"]]]
     return writer.node("IdentityN", name, [own], {}, controls)
 
@@ -223,7 +226,7 @@ def _host_call(writer: Exporter, node: Node, name: str, controls: list) -> list[
 def _with_history(
     writer: Exporter, node: Node, outputs: list, count: int, kept: tuple
 ) -> list[Output]:
-    """The results, and a history that stands for the inner values among the outputs."""
+    """Return the results, and a history that stands for the inner values among the outputs."""
     inner = dict(zip(kept, outputs[count:]))
     writer.histories[node] = inner
     return [*outputs[:count], Output("", 0, "", variant)]

@@ -19,13 +19,13 @@ METHODS = {
     "_read": "LookupTableFindV2",
     "_write": "LookupTableInsertV2",
     "_drop": "LookupTableRemoveV2",
-    "_sized": "LookupTableSizeV2",
+    "_count_keys": "LookupTableSizeV2",
     "contents": "LookupTableExportV2",
 }
 
 
 def table_of(value: object) -> Table | None:
-    """The table that a parameter of a node leads to, or None."""
+    """Return the table that a parameter of a node leads to, or None."""
     if isinstance(value, Rule):
         return value.table
     if isinstance(value, NumpyCall):
@@ -35,25 +35,25 @@ def table_of(value: object) -> Table | None:
 
 
 def operation_of(call: Any) -> str | None:
-    """The type of operation that a call of a table's method is, or None."""
+    """Return the type of operation that a call of a table's method is, or None."""
     if table_of(call) is None:
         return None
     return METHODS.get(call.function.__name__)
 
 
 def default_of(table: Table) -> np.ndarray:
-    """What a table gives for a key that it has not, as an array."""
+    """Return a table's value for absent keys, as an array."""
     return np.asarray(table.default_value._array)
 
 
 def look_up(writer: Any, rule: Rule, x: object) -> WrittenNode:
-    """The finding of the elements of `x` in a static table."""
+    """Return the finding of the elements of `x` in a static table."""
     default = Literal(default_of(rule.table))
     return WrittenNode("LookupTableFindV2", (writer.handle(rule.table), x, default), {})
 
 
 def creation(table: Table) -> tuple[str, dict[str, Any]]:
-    """(the operation that makes a table, its attributes).
+    """Describe the creation of a table: (the operation that makes it, its attributes).
 
     Static tables of equal contents may share their name; each mutable one has its own.
     """

@@ -53,7 +53,7 @@ MOST = 2**63 - 1  # elements a shape may have
 
 
 def shape_from_proto(message: Any) -> TensorShape:
-    """A shape from a message; ValueError for sizes below -1."""
+    """Return a shape from a message; ValueError for sizes below -1."""
     if message.unknown_rank:
         return TensorShape(None)
     sizes = [dim.size for dim in message.dim]
@@ -62,8 +62,8 @@ def shape_from_proto(message: Any) -> TensorShape:
     return TensorShape([None if size == -1 else size for size in sizes])
 
 
-def given_values(message: Any) -> tuple[np.ndarray, tuple[int, ...]]:
-    """(the values a message holds, flat; the shape), where one value may stand for many.
+def read_values(message: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Read (the values a message holds, flat; the shape), where one value may stand for many.
 
     ValueError where the two do not fit; TypeError for dtypes without values.
     """
@@ -122,7 +122,7 @@ def _from_values(given: Any, field: str, dtype: DType, count: int) -> np.ndarray
 
 
 def fill_shape(values: np.ndarray, dims: tuple) -> np.ndarray:
-    """The array of a shape, the last value repeated where values are missing."""
+    """Return the array of a shape, the last value repeated where values are missing."""
     count = math.prod(dims)
     if len(values) < count:
         whole = np.empty(count, values.dtype)
@@ -144,7 +144,7 @@ def make_ndarray(tensor: object) -> np.ndarray:
     array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    return fill_shape(*given_values(tensor))
+    return fill_shape(*read_values(tensor))
 
 
 @export("make_tensor_proto", "compat.v1.make_tensor_proto")
@@ -202,12 +202,14 @@ def make_tensor_proto(
 
 
 def array_to_proto(array: np.ndarray, dtype: DType | None = None) -> Any:
-    """An array as a message: numbers of several elements as bytes, all else as values."""
+    """Return an array as a message: numbers of several elements as bytes, all else as values."""
     return _message(array, dtype, array.shape, whole=True)
 
 
 def _message(array: np.ndarray, dtype: DType | None, dims: tuple, whole: bool) -> Any:
-    """The message of a tensor of shape `dims`; the last value stands for more if not `whole`."""
+    """Make the message of a tensor of shape `dims`; the last value stands for more if not
+    `whole`.
+    """
     dtype = as_dtype(array.dtype) if dtype is None else dtype
     message = TensorProto()
     message.dtype = dtype.as_datatype_enum

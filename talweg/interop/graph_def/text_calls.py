@@ -1,4 +1,4 @@
-"""Primitives of strings, and calls kept whole of functions of texts and ragged tensors, written.
+"""Writes primitives of strings, and opaque calls of functions of texts and ragged tensors.
 
 A ragged tensor is its flat values and the splits of its rows, outermost first.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def form_of_call(call: OpaqueCall, operands: list, avals: tuple[Aval, ...]) -> Any:
-    """What does what a kept call does: operations, one a result; None if it is none of these."""
+    """Translate an opaque call to operations, one a result; None if none of them does the same."""
     for function, form in FORMS.items():
         own = getattr(function, "in_eager_mode", function)
         if call.function in (function, own):
@@ -39,7 +39,7 @@ def form_of_call(call: OpaqueCall, operands: list, avals: tuple[Aval, ...]) -> A
 
 
 def _policy(policy: Policy, controls: bool) -> dict:
-    """What TensorFlow's operations are told of errors in characters."""
+    """Return the attributes of TensorFlow's operations for errors in characters."""
     given = {"errors": policy.errors, "replacement_char": policy.replacement}
     return {**given, "replace_control_characters": policy.controls} if controls else given
 
@@ -90,20 +90,20 @@ def _integers(*numbers: int) -> Literal:
 
 
 def _column(x: object, place: int) -> WrittenNode:
-    """The column of a matrix."""
+    """Return the column of a matrix."""
     bounds = [Literal(np.array(pair, np.int32)) for pair in ((0, place), (0, place + 1), (1, 1))]
     given = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
     return WrittenNode("StridedSlice", (x, *bounds), given)
 
 
 def _element(x: object, place: int) -> WrittenNode:
-    """An element of a vector."""
+    """Return an element of a vector."""
     bounds = [Literal(np.array([n], np.int32)) for n in (place, place + 1, 1)]
     return WrittenNode("StridedSlice", (x, *bounds), {"shrink_axis_mask": 1})
 
 
 def _split(given: dict, operands: list, avals: list[Any]) -> Any:
-    """Words of strings: their values, and the splits of one row for each string."""
+    """Split strings into words: their values, and the splits of one row for each string."""
     x = given["input"]
     if type(x) is not Hole or len(avals) > 2:
         return None
@@ -121,7 +121,7 @@ def _split(given: dict, operands: list, avals: list[Any]) -> Any:
 
 
 def _to_tensor(given: dict, operands: list, avals: tuple[Aval, ...]) -> Any:
-    """The rows of a ragged tensor, filled up."""
+    """Fill up the rows of a ragged tensor."""
     parts = given["self"]
     if type(parts) is not Parts or len(parts.holes) < 2:
         return None
@@ -151,7 +151,7 @@ def _to_tensor(given: dict, operands: list, avals: tuple[Aval, ...]) -> Any:
 
 
 def _join(given: dict, operands: list, avals: list[Any]) -> Any:
-    """Texts put together element by element."""
+    """Join texts element by element."""
     parts = given["inputs"]
     if not isinstance(parts, (list, tuple)):
         return None

@@ -27,7 +27,7 @@ _READS = frozenset(("ReadVariableOp",))
 
 
 def _source(text: str) -> str:
-    """The name of the node that an input names."""
+    """Return the name of the node that an input names."""
     return text.removeprefix("^").partition(":")[0]
 
 
@@ -168,7 +168,7 @@ def convert_variables_to_constants(
     variable_names_whitelist: Any = None,
     variable_names_blacklist: Any = None,
 ) -> Any:
-    """A GraphDef with what `output_node_names` need, variables replaced by their values in `sess`.
+    """Extract the GraphDef of `output_node_names`, variables replaced by their values in `sess`.
 
     Only variables of the one list, and none of the other, are replaced.  All their values are in
     the result, however large they are.
@@ -198,12 +198,12 @@ def convert_variables_to_constants(
 
 
 def freeze(graph_def: Any, values: dict[str, np.ndarray]) -> Any:
-    """A GraphDef whose variables of these names are constants."""
+    """Return a GraphDef whose variables of these names are constants."""
     return _Freezer(graph_def, values).frozen()
 
 
 def _values(session: Any, names: list[str]) -> dict[str, np.ndarray]:
-    """The values of variables by the names of their nodes."""
+    """Return the values of variables by the names of their nodes."""
     if not names:
         return {}
     graph = session.graph
@@ -229,7 +229,7 @@ class _Freezer:
         self.result = GraphDef()
 
     def frozen(self) -> Any:
-        """The new GraphDef."""
+        """Make the new GraphDef."""
         self.result.library.CopyFrom(self.source.library)
         self.result.versions.CopyFrom(self.source.versions)
         dtypes_of = {
@@ -303,7 +303,7 @@ class _Freezer:
                 called.name = self.function(called.name, arguments)
 
     def function(self, name: str, arguments: dict) -> str:
-        """A function some of whose arguments are values now, no variables."""
+        """Make a function some of whose arguments are values now, no variables."""
         key = (name, tuple(sorted((number, dtype.name) for number, dtype in arguments.items())))
         if key in self.made:
             return self.made[key]
@@ -352,7 +352,7 @@ def _dtype_of(node: Node) -> Any:
 
 
 def _gather(node: Node, dtype: DTypeLike) -> None:
-    """ResourceGather(v, i) as Gather(v, i)."""
+    """Rewrite ResourceGather(v, i) as Gather(v, i)."""
     kind = node.attr["Tindices"].type
     if node.attr["batch_dims"].i:
         text = f"node '{node.name}' (ResourceGather) with batch_dims"

@@ -1,4 +1,4 @@
-"""What flows along the edges of a GraphDef besides tensors, and the table of rules."""
+"""Values on the edges of a GraphDef besides tensors, and the table of rules."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ResourceEdge:
         return type(self.handle) is not Handle
 
     def read(self) -> Symbol:
-        """Its value here, as of the control dependencies in force."""
+        """Read the value here, as of the control dependencies in force."""
         if self.written is not None:
             return self.written
         return base().read_variable(self.handle)
@@ -76,17 +76,17 @@ class ArrayHandle:
 
 
 def base() -> Any:
-    """The graph in force."""
+    """Return the graph in force."""
     return dispatch.context.base
 
 
 def tensor(value: Symbol | ResourceEdge) -> Any:
-    """What flows as a tensor: a reference is read."""
+    """Convert an edge's value to a tensor: a reference is read."""
     return value.read() if isinstance(value, ResourceEdge) and value.reference else value
 
 
 def pass_on(value: Symbol | ResourceEdge) -> Any:
-    """`value` as the result of an operation of its own."""
+    """Pass `value` on as the result of an operation of its own."""
     if type(value) is not Symbol:
         return value
     if value.dtype.is_numeric and not value.dtype.is_quantized:
@@ -95,14 +95,16 @@ def pass_on(value: Symbol | ResourceEdge) -> Any:
 
 
 def constant(value: int | np.ndarray, dtype: DType | None = None) -> Symbol:
-    """A constant of the graph in force."""
+    """Return a constant of the graph in force."""
     found = convert_to_tensor(value, dtype)
     return found if type(found) is Symbol else base().bring_in(found)
 
 
 @cache
 def raw_operation(name: str) -> tuple[Any, tuple]:
-    """(the function of tf.raw_ops, the names of its arguments); (None, ...) if there is none."""
+    """Find (the function of tf.raw_ops, the names of its arguments); (None, ...) if there is
+    none.
+    """
     try:
         function = look_up(f"raw_ops.{name}")
     except AttributeError:

@@ -31,7 +31,7 @@ def to_proto(variable: GraphVariable, export_scope: str | None) -> Any:
 
 
 def message_of(variable: GraphVariable) -> Any:
-    """What a VariableDef says of a variable besides names of tensors."""
+    """Write a variable's VariableDef without the names of tensors."""
     message = VariableDef()
     message.variable_name, message.is_resource = variable.name, True
     message.initializer_name = variable.initializer.name
@@ -45,7 +45,7 @@ def message_of(variable: GraphVariable) -> Any:
 
 
 def slice_of(message: Any, prefix: str = "") -> SaveSliceInfo | None:
-    """Which part of a whole a VariableDef says that its variable is; None if it says nothing."""
+    """Read a VariableDef's part of a whole; None if it has none."""
     if not message.HasField("save_slice_info_def"):
         return None
     found = message.save_slice_info_def
@@ -55,7 +55,7 @@ def slice_of(message: Any, prefix: str = "") -> SaveSliceInfo | None:
 
 @implement_hook("variable_from_proto")
 def from_proto(message: Any, import_scope: str | None) -> Any:
-    """The variable of the default graph that a VariableDef names.
+    """Find the variable of the default graph that a VariableDef names.
 
     TypeError for what is no VariableDef, KeyError for names that the graph does not have.
     """

@@ -56,7 +56,7 @@ class Literal(NamedTuple):
 
 
 def cannot_write(what: str) -> OpError:
-    """The error of what has no form in a GraphDef."""
+    """Make the error of a value that has no form in a GraphDef."""
     return UnimplementedError(None, None, compose("TW506", f"{what} has no form in a GraphDef"))
 
 
@@ -72,11 +72,11 @@ class Writer:
         self.place = ""  # the name of the operation that is being written
 
     def near(self, name: str) -> str:
-        """`name` inside the scope of the operation that is being written."""
+        """Put `name` inside the scope of the operation that is being written."""
         return f"{self.place}/{name}" if self.place else name
 
     def unique(self, name: str) -> str:
-        """`name`, numbered if it is taken."""
+        """Number `name` if it is taken."""
         found, number = name, 0
         while found.lower() in self.taken:
             number += 1
@@ -85,7 +85,7 @@ class Writer:
         return found
 
     def text(self, output: Output) -> str:
-        """An input as the node that takes it names it."""
+        """Return an input as the node that takes it names it."""
         if self.inside:
             return output.inner
         return output.node if output.number == 0 else f"{output.node}:{output.number}"
@@ -126,11 +126,11 @@ class Writer:
         return found
 
     def note_attribute(self, key: str, message: Any) -> None:
-        """One more attribute of the node written last."""
+        """Add one more attribute of the node written last."""
         self.nodes[-1].attr[key].CopyFrom(message)
 
     def constant(self, array: np.generic | np.ndarray, name: str) -> Output:
-        """A Const of a new name."""
+        """Return a Const of a new name."""
         array = np.asarray(array)
         given = {"value": array_to_proto(array), "dtype": as_dtype(array.dtype)}
         return self.node("Const", self.unique(name), [], given)[0]
@@ -140,7 +140,7 @@ class Writer:
     def realise(
         self, made: Literal | Output | WrittenNode, name: str, controls: Iterable[str] = ()
     ) -> list[Output]:
-        """Write what is described, under exactly this name; its outputs."""
+        """Write a described node, under exactly this name; its outputs."""
         if isinstance(made, Output):
             return self.node("Identity", name, [made], {}, controls)
         if isinstance(made, Literal):
@@ -166,7 +166,7 @@ class Writer:
         return outputs if made.part is None else outputs[made.part : made.part + 1]
 
     def one(self, made: Literal | Output | WrittenNode, label: str) -> Output:
-        """What is described, written under a new name if it is not written yet: one output."""
+        """Write a described node under a new name, if it is not written yet: one output."""
         if isinstance(made, Output):
             return made
         if isinstance(made, WrittenNode) and made.part:
@@ -179,7 +179,7 @@ class Writer:
     # -- numbers and sizes
 
     def integers(self, value: Size | tuple[Any, ...], dtype: DType | None = None) -> Any:
-        """A number or (nested) tuple of numbers and symbolic sizes, as a tensor."""
+        """Write a number or (nested) tuple of numbers and symbolic sizes as a tensor."""
         numbers = np.array(value, object)
         flat = list(numbers.reshape(-1))
         plain = [int(n) for n in flat if type(n) is not Dim]
@@ -199,7 +199,7 @@ class Writer:
         return WrittenNode("Reshape", (packed, Literal(np.array(numbers.shape, np.int32))), {})
 
     def size(self, size: Size, dtype: DType = int32) -> Any:
-        """A symbolic size as a scalar."""
+        """Return a symbolic size as a scalar."""
         if type(size) is not Dim:
             return Literal(dtype.numpy_dtype.type(size))
         key = (size, dtype)
@@ -301,7 +301,7 @@ def _defaults(operation: OpSignature) -> dict:
 
 
 def _infer_attributes(operation: OpSignature, inputs: list, given: dict) -> dict:
-    """The attributes given, and those that follow from the dtypes and numbers of inputs."""
+    """Return the attributes given, and those that follow from the dtypes and numbers of inputs."""
     values = dict(given)
     for part, value in zip(operation.inputs, inputs):
         outputs = value if part.is_list else [value]
@@ -315,7 +315,7 @@ def _infer_attributes(operation: OpSignature, inputs: list, given: dict) -> dict
 
 
 def static_shape(dims: tuple[Any, ...] | None) -> TensorShape:
-    """Dimensions as a shape, None where they are symbolic."""
+    """Convert dimensions to a shape, None where they are symbolic."""
     if dims is None:
         return TensorShape(None)
     return as_shape([size if type(size) is int else None for size in dims])

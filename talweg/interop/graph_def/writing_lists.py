@@ -1,4 +1,4 @@
-"""How primitives of lists are written: as TensorFlow's TensorLists."""
+"""Writes primitives of lists, as TensorFlow's TensorLists."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def _any_shape() -> Literal:
 
 
 def _shape(writer: Writer, dims: tuple | None) -> Any:
-    """The shape of an element, -1 where it is not known."""
+    """Return the shape of an element, -1 where it is not known."""
     if dims is None:
         return _any_shape()
     return Literal(np.array([n if type(n) is int else -1 for n in dims], np.int32))
 
 
 def empty_list(dtype: DType) -> WrittenNode:
-    """A list without elements."""
+    """Return a list without elements."""
     return WrittenNode("EmptyTensorList", (_any_shape(), _any_shape()), {"element_dtype": dtype})
 
 
 @describe_as("list_clear")
 def write_cleared(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
-    """A list with zeros in place of an element, which is what an absent one counts as."""
+    """Write a list with zeros in place of an element: an absent one counts as zeros."""
     values, index = operands
     if node.operands[1].aval.dims != ():
         raise cannot_write("a list without several elements")
@@ -46,7 +46,7 @@ def write_cleared(writer: Exporter, node: Node, operands: list, params: dict) ->
 
 @describe_as("variant_zero")
 def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """No element."""
+    """Return no element."""
     return empty_list(writer.element_dtype(node))  # type: ignore[attr-defined]
 
 
@@ -64,7 +64,7 @@ def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     "variant_sum",
 )
 def of_lists(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
-    """TensorLists."""
+    """Write the primitives of lists that TensorList operations have, too."""
     name = node.prim.name
     first = operands[0]
     if name == "list_new":

@@ -1,4 +1,4 @@
-"""How primitives with windows, slices and random numbers are written."""
+"""Writes primitives with windows, slices and random numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def vector(*numbers: int) -> Literal:
 
 
 def add_axis(x: Output, axis: int) -> WrittenNode:
-    """`x` with an axis of size 1."""
+    """Add an axis of size 1 to `x`."""
     return WrittenNode("ExpandDims", (x, Literal(np.int32(axis))), {})
 
 
@@ -47,7 +47,7 @@ def add_axis(x: Output, axis: int) -> WrittenNode:
 
 
 def _per_axis(numbers: tuple) -> list[int]:
-    """One number for every axis of [N, *S, C]."""
+    """Return one number for every axis of [N, *S, C]."""
     return [1, *map(int, numbers), 1]
 
 
@@ -61,7 +61,7 @@ def _padding(padding: Any, spatial: int) -> dict:
 
 
 def _flat(params: dict) -> dict:
-    """The parameters with a first spatial axis of size 1: a line is an image of one row."""
+    """Return the parameters with a first spatial axis of size 1: a line is an image of one row."""
     found = dict(params)
     for key in ("strides", "dilation", "window", "sizes", "kernel"):
         if key in found:
@@ -73,7 +73,7 @@ def _flat(params: dict) -> dict:
 
 @describe_as("convolution", "convolution_input_gradient", "convolution_filter_gradient")
 def convolution(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Convolutions of lines, images and volumes, and their transposes."""
+    """Write convolutions of lines, images and volumes, and their transposes."""
     line = len(params["strides"]) == 1
     kind = {
         "convolution": "",
@@ -129,7 +129,7 @@ def _convolution(
 def _in_groups(
     writer: Writer, node: Node, what: tuple, operands: tuple, groups: int, given: dict
 ) -> WrittenNode:
-    """Separate convolutions side by side: channels are cut, convolved and joined."""
+    """Write separate convolutions side by side: channels are cut, convolved and joined."""
     kind, spatial, dims = what
     last = spatial + 1
     if kind:
@@ -153,7 +153,7 @@ def _by_channel(writer: Writer, w: Output, dims: tuple, groups: int) -> WrittenN
 
 @describe_as("max_pool", "avg_pool", "avg_pool_transpose", "max_pool_scatter", "max_pool_gather")
 def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Pooling of lines, images and volumes, and its derivatives."""
+    """Write pooling of lines, images and volumes, and its derivatives."""
     name = node.prim.name
     line = len(params["strides"]) == 1
     dims = node.aval.dims
@@ -184,7 +184,7 @@ def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("patches", "max_pool_with_argmax")
 def write_windows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Patches, and maxima with their places."""
+    """Write patches, and maxima with their places."""
     if len(params["strides"]) != 2 or not isinstance(params["padding"], str):
         raise cannot_write(f"{node.prim.name} with these windows")
     given = {"strides": _per_axis(params["strides"]), "padding": params["padding"]}
@@ -202,7 +202,7 @@ def write_windows(writer: Writer, node: Node, operands: list, params: dict) -> A
 
 @describe_as("strided_slice", "unslice")
 def write_slice(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Slices with resolved bounds, where an end of -1 means: to the very first element."""
+    """Write slices with resolved bounds, where an end of -1 means: to the very first element."""
     begin, end, strides = params["begin"], params["end"], params["strides"]
     mask = sum(1 << i for i, e in enumerate(end) if type(e) is int and e < 0)
     bounds = tuple([writer.integers(part) for part in (begin, end, strides)])
@@ -218,7 +218,7 @@ def _slice_parts(writer: Writer, node: Node, x: Output, bounds: tuple, masks: di
 
 @describe_as("slice_by", "unslice_by")
 def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Slices as the user wrote them."""
+    """Write slices as the user wrote them."""
     begin, end, strides = [], [], []
     masks = {"begin_mask": 0, "end_mask": 0, "shrink_axis_mask": 0}
     for axis, part in enumerate(params["key"]):
@@ -240,7 +240,7 @@ def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("searchsorted")
 def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Rows of sorted numbers and of values, as matrices."""
+    """Write rows of sorted numbers and of values, as matrices."""
     x, v = operands
     rows = []
     for part, source in ((x, node.operands[0]), (v, node.operands[1])):
@@ -253,7 +253,7 @@ def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> An
 
 @describe_as("fft", "rfft", "irfft")
 def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Fourier transforms; the axes are moved to the end and back if need be."""
+    """Write Fourier transforms; the axes are moved to the end and back if need be."""
     name, rank = node.prim.name, len(node.operands[0].aval.dims)
     axes = tuple(params["axes"]) if name == "fft" else (params["axis"],)
     if len(axes) > 3 or params.get("doubled") or params.get("halved"):
@@ -276,7 +276,7 @@ def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 @describe_as("scatter_rows")
 def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Rows of g added where i says, along an axis."""
+    """Write the addition of rows of g where i says, along an axis."""
     g, i = operands
     axis, rank = params["axis"], len(node.aval.dims)
     if params["batch_dims"]:
@@ -296,7 +296,7 @@ def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> An
 
 @describe_as("unique")
 def unique(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """First places, numbers of values, counts."""
+    """Write first places, numbers of values, counts."""
     (x,) = operands
     dtype = params["dtype"]
     unique_node = writer.one(
@@ -352,13 +352,13 @@ def write_distribution(writer: Writer, node: Node, operands: list, params: dict)
     "reserve_stream",
 )
 def streams(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Streams have no form of their own."""
+    """Return None: streams have no form of their own."""
     return None
 
 
 @describe_as("random_numbers", "random_integers", "random_order", "random_classes")
 def random(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Numbers of a hidden stream, or of the stream of a seed."""
+    """Write numbers of a hidden stream, or of the stream of a seed."""
     source = node.operands[0]
     name = node.prim.name
     if name == "random_order":
@@ -413,18 +413,18 @@ def _text_map(writer: Writer, node: Node, operands: list, params: dict) -> Writt
 
 
 def word(state: Output, place: int) -> WrittenNode:
-    """An element of a generator's state."""
+    """Return an element of a generator's state."""
     bounds = [vector(place), vector(place + 1), vector(1)]
     return WrittenNode("StridedSlice", (state, *bounds), {"shrink_axis_mask": 1})
 
 
 def _part(x: Output | WrittenNode, first: int, last: int) -> WrittenNode:
-    """Some neighbours in a vector."""
+    """Slice some neighbours in a vector."""
     return WrittenNode("StridedSlice", (x, vector(first), vector(last), vector(1)), {})
 
 
 def _key_and_counter(state: Output, algorithm: int) -> tuple:
-    """The key, the counter and the number of the algorithm of a generator's state."""
+    """Return the key, the counter and the number of the algorithm of a generator's state."""
     bits = WrittenNode("Bitcast", (state,), {"type": uint64})
     if algorithm != THREEFRY:
         return _part(bits, 2, 3), _part(bits, 0, 2), Literal(np.int32(algorithm))

@@ -1,4 +1,4 @@
-"""How primitives are written as TensorFlow's operations: one expression a line.
+"""Writes primitives as TensorFlow's operations: one expression a line.
 
 In an expression, names are the primitive's operands and parameters, words with a capital letter
 are types of operations, and:

@@ -30,7 +30,7 @@ def _number(data: bytes) -> int:
 
 
 def fingerprint_of(model: Any, data: bytes) -> bytes:
-    """The fingerprint of a model whose bytes are `data`, as bytes."""
+    """Compute the fingerprint of a model whose bytes are `data`, as bytes."""
     meta_graph = model.meta_graphs[0]
     signatures = b"".join(
         key.encode() + value.SerializeToString(deterministic=True)
@@ -78,7 +78,7 @@ class Fingerprint:
         return tuple([getattr(self, name) for name in FIELDS])
 
     def singleprint(self) -> str:
-        """The numbers but the first in one text."""
+        """Return the numbers but the first in one text."""
         return "/".join(str(number) for number in self._numbers()[1:])
 
     def __eq__(self, other: object) -> bool:

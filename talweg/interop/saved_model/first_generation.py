@@ -15,7 +15,7 @@ from talweg.core.spec import TensorSpec
 from talweg.core.tracking import AutoTrackable
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.reader import Bundle, index_file
-from talweg.formats.wire import damaged_error
+from talweg.formats.wire import data_loss_error
 from talweg.graph import structure
 from talweg.interop.graph_def import reading
 from talweg.interop.graph_def.building import GraphBuilder
@@ -51,7 +51,7 @@ PASSING = ("Identity", "Cast")
 
 
 class FirstGeneration(AutoTrackable):
-    """What `load` gives for a saved model of TensorFlow 1.
+    """A saved model of TensorFlow 1 as an object: its variables, signatures and `prune`.
 
     `signatures` and `variables`; `prune(feeds, fetches)` gives a function of any other part.
     """
@@ -64,7 +64,7 @@ class FirstGeneration(AutoTrackable):
         self.signatures = SignatureMap({})
 
     def prune(self, feeds: Any, fetches: Any, name: str = "pruned") -> Any:
-        """The function from tensors `feeds` to `fetches`, nests of names ("x:0")."""
+        """Return the function from tensors `feeds` to `fetches`, nests of names ("x:0")."""
         names = [_tensor_name(x) for x in structure.flatten(feeds)]
         labels = [text.partition(":")[0] for text in names]
         wanted = structure.map_leaves(_tensor_name, fetches)
@@ -77,7 +77,7 @@ def _tensor_name(value: Any) -> str:
 
 
 def load_first_generation(model: object, folder: str, tags: object) -> FirstGeneration:
-    """The signatures of the meta graph with these tags; ValueError if several graphs fit."""
+    """Return the signatures of the meta graph with these tags; ValueError if several graphs fit."""
     meta_graph = choose_meta_graph(model, folder, tags)
     graph = ImportedGraph(meta_graph, folder)
     found = FirstGeneration(graph)
@@ -94,7 +94,7 @@ def load_first_generation(model: object, folder: str, tags: object) -> FirstGene
 
 
 def choose_meta_graph(model: Any, folder: str, tags: Any) -> Any:
-    """The meta graph with exactly these tags; the only one if no tags are given."""
+    """Choose the meta graph with exactly these tags; the only one if no tags are given."""
     wanted = {tags} if isinstance(tags, str) else tags
     if wanted is None:
         if len(model.meta_graphs) != 1:
@@ -118,19 +118,19 @@ def choose_meta_graph(model: Any, folder: str, tags: Any) -> Any:
 
 
 def asset_files(meta_graph: Any, folder: str) -> dict[str, str]:
-    """The files of a saved model by the names of the tensors that are their paths."""
+    """Return the files of a saved model by the names of the tensors that are their paths."""
     definitions = list(meta_graph.asset_file_def)
     if ASSETS_KEY in meta_graph.collection_def:
         for value in meta_graph.collection_def[ASSETS_KEY].any_list.value:
             try:
                 definitions.append(AssetFileDef.FromString(value.value))
             except DecodeError as error:
-                raise damaged_error(f"{folder}: an asset of the model: {error}") from None
+                raise data_loss_error(f"{folder}: an asset of the model: {error}") from None
     return {part.tensor_info.name: asset_path(folder, part.filename) for part in definitions}
 
 
 def initializer_of(meta_graph: Any) -> str | None:
-    """The name of the operation that initializes a graph; None if there is none."""
+    """Return the name of the operation that initializes a graph; None if there is none."""
     signatures = meta_graph.signature_def
     if INIT_OP_SIGNATURE_KEY in signatures:
         return signatures[INIT_OP_SIGNATURE_KEY].outputs[INIT_OP_SIGNATURE_KEY].name
@@ -141,21 +141,21 @@ def initializer_of(meta_graph: Any) -> str | None:
     return None
 
 
-def saved_names(items: dict, functions: dict) -> dict[str, str]:
-    """The name among the saved values of each variable that a graph restores."""
+def find_saved_names(items: dict, functions: dict) -> dict[str, str]:
+    """Return the name among the saved values of each variable that a graph restores."""
     found = {}
     for item in items.values():
         if item.op in ASSIGNMENTS and len(item.inputs) > 1:
-            key = _restored_key(items, item.inputs[1])
+            key = _find_restored_key(items, item.inputs[1])
             if key is not None:
                 found[item.inputs[0][0]] = key
         elif item.op.endswith("PartitionedCall"):  # TensorFlow 2 restores in a function
-            found.update(_restored_by(item, functions))
+            found.update(_find_restored_names(item, functions))
     return found
 
 
-def _restored_by(item: NodeRecord, functions: dict) -> dict[str, str]:
-    """The names of the variables that a function restores, which a node calls."""
+def _find_restored_names(item: NodeRecord, functions: dict) -> dict[str, str]:
+    """Return the names of the variables that a function restores, which a node calls."""
     called = item.attributes["f"]
     message = functions.get(getattr(called, "name", called))
     if message is None or not any(node.op == "RestoreV2" for node in message.node_def):
@@ -164,13 +164,13 @@ def _restored_by(item: NodeRecord, functions: dict) -> dict[str, str]:
     outside = dict(zip(inner.arguments, item.inputs))
     return {
         outside[name][0]: key
-        for name, key in saved_names(inner.items, {}).items()
+        for name, key in find_saved_names(inner.items, {}).items()
         if name in outside
     }
 
 
-def _restored_key(items: dict, reference: tuple) -> str | None:
-    """The name of the saved value that a tensor is; None if it is none."""
+def _find_restored_key(items: dict, reference: tuple) -> str | None:
+    """Return the name of the saved value that a tensor is; None if it is none."""
     source, number = reference
     while source in items and items[source].op in PASSING:
         source, number = items[source].inputs[0]
@@ -218,7 +218,7 @@ class ImportedGraph:
     def _make_variables(self) -> None:
         prefix = os.path.join(self.folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
         bundle = Bundle(prefix) if os.path.exists(index_file(prefix)) else None
-        keys = saved_names(self.items, self.functions)
+        keys = find_saved_names(self.items, self.functions)
         trainable = self._trainable()
         for item in self.items.values():
             if item.op not in VARIABLES:
@@ -248,7 +248,7 @@ class ImportedGraph:
     # -- running parts
 
     def initialize(self) -> None:
-        """Do what the graph does before anything else."""
+        """Run the graph's initializer."""
         operation = initializer_of(self.meta_graph)
         if operation is not None:
             self.function("initialize", {}, [], (operation,))()
@@ -261,7 +261,7 @@ class ImportedGraph:
         effects: tuple = (),
         positional: bool = False,
     ) -> Any:
-        """A function from named tensors of the graph to a nest of others."""
+        """Make a function from named tensors of the graph to a nest of others."""
         specs = {key: self._spec(text, key) for key, text in feeds.items()}
         flat: list[TensorSpec] = []
         signature = (tuple(specs.values()), {}) if positional else ((), specs)
@@ -301,7 +301,7 @@ class ImportedGraph:
         return [tensor(builder.input(origin, reference, scope)) for reference in wanted]
 
     def _spec(self, text: str, name: str | None) -> TensorSpec:
-        """What is known of a tensor of the graph."""
+        """Make the spec of a tensor of the graph."""
         node, number = _reference(text)
         item = self.items.get(node)
         if item is None:

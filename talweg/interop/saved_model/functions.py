@@ -81,7 +81,7 @@ class Traces:
 
 
 def _argument(message: Any, writer: Exporter, node: Node, value: object, label: str | None) -> Any:
-    """One more argument for an input of the trace; its shape."""
+    """Add an argument for an input of the trace; its shape."""
     if isinstance(value, Handle):
         writer.captured_variables[node] = value
         return _resource(message, writer, value)
@@ -100,13 +100,13 @@ def _argument(message: Any, writer: Exporter, node: Node, value: object, label: 
 
 
 def _plain(label: str) -> str:
-    """A name that an argument can have."""
+    """Return a name that an argument can have."""
     text = "".join(c if c.isalnum() or c == "_" else "_" for c in label.lower())
     return text if text[:1].isalpha() else f"arg_{text}"
 
 
 def _resource(message: Any, writer: Exporter, handle: Any) -> Any:
-    """One more argument for a variable or table; its shape."""
+    """Add one more argument for a variable or table; its shape."""
     base = handle.name.partition(":")[0].rpartition("/")[2]
     name = writer.unique(_plain(f"{base}_resource"))
     part = message.signature.input_arg.add()
@@ -131,7 +131,7 @@ def _first_reads(writer: Exporter, captured: dict) -> dict[Any, list[str]]:
 
 
 def _check(function: Any, trace: ConcreteFunction) -> None:
-    """UnimplementedError if something in a function is not TensorFlow's."""
+    """Raise UnimplementedError if something in a function is not TensorFlow's."""
     for node in function.node_def:
         if REASON in node.attr:
             reason = node.attr[REASON].s.decode("utf-8", "replace")

@@ -39,19 +39,19 @@ class OuterGraph:
     # -- things
 
     def variable(self, variable: Variable) -> Output:
-        """The resource of a variable."""
+        """Return the resource of a variable."""
         name = self.writer.unique(_valid_name(variable._shared_name))
         given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
         return self.writer.node("VarHandleOp", name, [], given)[0]
 
     def constant(self, tensor: Any) -> Output:
-        """A tensor that functions capture."""
+        """Return a tensor that functions capture."""
         array = np.asarray(tensor._array)
         given = {"value": array_to_proto(array, tensor.dtype), "dtype": tensor.dtype}
         return self.writer.node("Const", self.writer.unique("Const"), [], given)[0]
 
     def asset(self, number: int, filename: str) -> Output:
-        """The path of a file: who loads the graph feeds it."""
+        """Return the path of a file: who loads the graph feeds it."""
         name = self.writer.unique("asset_path_initializer")
         given = {"dtype": string, "shape": static_shape(())}
         definition = self.meta_graph.asset_file_def.add()
@@ -59,14 +59,14 @@ class OuterGraph:
         return self.writer.node("Placeholder", name, [], given)[0]
 
     def table(self, table: SavedTable) -> Output:
-        """The resource of a table."""
+        """Return the resource of a table."""
         op, given = table.creation()
         return self.writer.node(op, self.writer.unique("hash_table"), [], given)[0]
 
     # -- calls
 
     def call(self, function: str, inputs: list[Output], dtypes: list) -> list[Output]:
-        """A call of a function of the library."""
+        """Return a call of a function of the library."""
         name = self.writer.unique("StatefulPartitionedCall")
         given = {"f": NameAttrList(name=function), "Tout": dtypes}
         return self.writer.node("StatefulPartitionedCall", name, [inputs], given)
@@ -91,7 +91,7 @@ class OuterGraph:
     def signature(
         self, key: str, trace: ConcreteFunction, traces: Traces, captured: list[Output]
     ) -> None:
-        """A call of a signature's function, with placeholders for its arguments."""
+        """Write a call of a signature's function, with placeholders for its arguments."""
         message = self.meta_graph.signature_def[key]
         message.method_name = PREDICT_METHOD_NAME
         inputs = []
@@ -112,7 +112,7 @@ class OuterGraph:
     # -- saving and restoring in sessions
 
     def saver(self, variables: dict[str, tuple], extra: dict[str, np.ndarray]) -> None:
-        """Operations that write and read the variables' files, as sessions use them.
+        """Write operations that write and read the variables' files, as sessions use them.
 
         variables: key in the checkpoint -> (resource, dtype); extra: other tensors that are saved.
         """
@@ -179,6 +179,6 @@ def _tensor_info(message: Any, output: Output, spec: Any) -> None:
 
 
 def _valid_name(name: str) -> str:
-    """A name that a node can have."""
+    """Return a name that a node can have."""
     text = "".join(c if c.isalnum() or c in "_.-/" else "_" for c in name)
     return text if text[:1].isalnum() else f"v{text}"

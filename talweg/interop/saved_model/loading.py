@@ -91,7 +91,9 @@ def load_partial(
 
 
 def _numbers(nodes: Any, paths: Any) -> dict[str, int]:
-    """The numbers of the objects that paths lead to; ValueError for a path that leads nowhere."""
+    """Find the numbers of the objects that paths lead to; ValueError for a path that leads
+    nowhere.
+    """
     below = [{child.local_name: child.node_id for child in node.children} for node in nodes]
     numbers = {}
     for path in paths:

@@ -39,7 +39,7 @@ _Field = descriptor_pb2.FieldDescriptorProto
 
 
 def _define_classes() -> dict[str, Any]:
-    """The classes of the two messages."""
+    """Define the classes of the two messages."""
     file = descriptor_pb2.FileDescriptorProto(
         name="talweg/saved_model.proto",
         package="talweg",
@@ -97,7 +97,7 @@ FingerprintDef = _DEFINED["FingerprintDef"]
 
 
 def cannot_save(text: str, hint: str = "") -> OpError:
-    """The error of what has no form in a saved model; the caller raises it."""
+    """Make the error of an object that has no form in a saved model; the caller raises it."""
     return UnimplementedError(None, None, compose("TW509", text, hint=hint))
 
 
@@ -115,7 +115,7 @@ def asset_path(folder: str, name: str) -> str:
 
 
 def read_saved_model(folder: str) -> Any:
-    """The message of a saved model; OSError if there is none or it is damaged."""
+    """Read the message of a saved model; OSError if there is none or it is damaged."""
     path = os.path.join(folder, SAVED_MODEL_FILENAME_PB)
     text_path = os.path.join(folder, SAVED_MODEL_FILENAME_PBTXT)
     message = SavedModel()

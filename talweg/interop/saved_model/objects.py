@@ -18,7 +18,7 @@ from talweg.interop.saved_model.parameters import function_spec, input_signature
 from talweg.interop.saved_model.registered_types import registration_for
 from talweg.interop.saved_model.signatures import SignatureMap
 from talweg.interop.saved_model.structured_values import encode_value
-from talweg.interop.saved_model.tables import SavedTable, saved_table
+from talweg.interop.saved_model.tables import SavedTable, wrap_table
 from talweg.trace.concrete import ConcreteFunction
 from talweg.trace.function import Function
 
@@ -35,7 +35,7 @@ class ObjectWriter:
         self.kept: list = []  # so that ids stay theirs
 
     def traces(self) -> list[ConcreteFunction]:
-        """The traces of all functions."""
+        """Return the traces of all functions."""
         found = []
         for obj in self.found.objects:
             if isinstance(obj, ConcreteFunction):
@@ -70,8 +70,10 @@ class ObjectWriter:
         return files
 
     def _describe(self, obj: object, message: Any, graph: OuterGraph, files: dict) -> None:
-        """Say what an object is; functions are told later, when all captures have numbers."""
-        table = saved_table(obj)
+        """Describe an object in its message; functions follow later, when all captures have
+        numbers.
+        """
+        table = wrap_table(obj)
         if isinstance(obj, Variable):
             self.outputs[id(obj)] = graph.variable(obj)
             _describe_variable(obj, message.variable)
@@ -115,12 +117,12 @@ class ObjectWriter:
     def _trace(self, trace: ConcreteFunction, name: str, graph: OuterGraph, traces: Traces) -> None:
         message = self.message.concrete_functions[name]
         for captured in traces.captures[name]:
-            message.bound_inputs.append(self._bound(captured, trace, graph))
+            message.bound_inputs.append(self._number_capture(captured, trace, graph))
         message.canonicalized_input_signature.CopyFrom(encode_value(input_signature(trace)))
         message.output_signature.CopyFrom(encode_value(output_signature(trace)))
 
-    def _bound(self, captured: object, trace: ConcreteFunction, graph: OuterGraph) -> int:
-        """The number of the object that a trace uses from outside; tensors become objects."""
+    def _number_capture(self, captured: object, trace: ConcreteFunction, graph: OuterGraph) -> int:
+        """Number the object that a trace uses from outside; tensors become objects."""
         thing = captured.variable if isinstance(captured, Handle) else captured
         number = self.numbers.get(id(thing))
         if number is not None:
@@ -138,13 +140,13 @@ class ObjectWriter:
         return number
 
     def add_constant(self, output: Output) -> int:
-        """One more object: a constant; its number."""
+        """Add one more object: a constant; its number."""
         message = self.message.nodes.add()
         message.constant.operation = output.node
         return len(self.message.nodes) - 1
 
-    def captured_outputs(self, trace: ConcreteFunction, traces: Traces) -> list[Output]:
-        """The nodes of what a trace uses from outside."""
+    def find_captured_outputs(self, trace: ConcreteFunction, traces: Traces) -> list[Output]:
+        """Find the nodes of a trace's captures."""
         return [
             self.outputs[id(x.variable if isinstance(x, Handle) else x)]
             for x in traces.captures[traces.names[id(trace)]]
@@ -152,7 +154,7 @@ class ObjectWriter:
 
 
 def _savable(traces: Iterable[ConcreteFunction]) -> list[ConcreteFunction]:
-    """The traces whose Python arguments have a form in a message."""
+    """Return the traces whose Python arguments have a form in a message."""
     found = []
     for trace in traces:
         if trace.formals:  # variables among the arguments
@@ -175,7 +177,7 @@ def _describe_variable(variable: Variable, message: Any) -> None:
 
 
 def _identifier(obj: object) -> str:
-    """The name of a kind of object, by which TensorFlow knows what to make of it."""
+    """Return the name of a kind of object, by which TensorFlow revives it."""
     if isinstance(obj, SignatureMap):
         return "signature_map"
     if isinstance(obj, list):
@@ -188,7 +190,7 @@ def _identifier(obj: object) -> str:
 
 
 def _file(asset: Asset, files: dict[str, str]) -> str:
-    """The name of a file among the assets; ValueError if there is no such file."""
+    """Return the name of a file among the assets; ValueError if there is no such file."""
     path = os.fsdecode(asset._path.numpy())
     if not os.path.isfile(path):
         raise value_error("TW509", f"the asset {path} is no file")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     "saved_model.experimental.VariablePolicy", "compat.v1.saved_model.experimental.VariablePolicy"
 )
 class VariablePolicy(enum.Enum):
-    """What is kept of where variables are.
+    """Names the ways of saving the devices of variables.
 
     >>> import talweg as tf
     >>> tf.saved_model.experimental.VariablePolicy.SAVE_VARIABLE_DEVICES.value
@@ -44,7 +44,7 @@ class VariablePolicy(enum.Enum):
 
 @export("saved_model.SaveOptions", "compat.v1.saved_model.SaveOptions")
 class SaveOptions:
-    """How `tf.saved_model.save` writes.
+    """Options of `tf.saved_model.save`.
 
     namespace_whitelist: namespaces of operations of other packages: none are known here, so that
     anything but an empty list changes nothing.  function_aliases: names -> functions.
@@ -69,7 +69,7 @@ class SaveOptions:
         experimental_sharding_callback: Callable[..., Any] | None = None,
         extra_tags: Sequence[str] | None = None,
     ):
-        self.namespace_whitelist = _checked_namespaces(namespace_whitelist)
+        self.namespace_whitelist = _check_namespaces(namespace_whitelist)
         self.save_debug_info = save_debug_info
         self.function_aliases = function_aliases or {}
         self.experimental_debug_stripper = experimental_debug_stripper
@@ -82,7 +82,7 @@ class SaveOptions:
         self.extra_tags = extra_tags
 
 
-def _checked_namespaces(names: object) -> list[str]:
+def _check_namespaces(names: object) -> list[str]:
     if names is None:
         return []
     if not isinstance(names, list):
@@ -102,7 +102,7 @@ def _checked_namespaces(names: object) -> list[str]:
 
 @export("saved_model.LoadOptions")
 class LoadOptions:
-    """How `tf.saved_model.load` reads.
+    """Options of `tf.saved_model.load`.
 
     allow_partial_checkpoint: variables may be missing among the saved values.
     experimental_skip_checkpoint: leave variables without their saved values (they are zeros).

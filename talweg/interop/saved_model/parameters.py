@@ -1,4 +1,4 @@
-"""What the functions of a saved model take and give: specs, defaults, structures."""
+"""Parameters and results of the functions of a saved model: specs, defaults, structures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _FIELDS = ("args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults
 
 
 def input_signature(trace: ConcreteFunction) -> tuple:
-    """(positional, keyword) arguments a trace is for: specs, and Python values as they are.
+    """Return the (positional, keyword) arguments a trace is for: specs, and Python values as they
+    are.
 
     ValueError for variables among them, which have no form here.
     """
@@ -42,7 +43,7 @@ def _specs(tree: Any, specs: list[TensorSpec]) -> Any:
 
 
 def output_signature(trace: ConcreteFunction) -> Any:
-    """The results of a trace, with specs in place of tensors."""
+    """Return the results of a trace, with specs in place of tensors."""
     return structure.map_leaves(_spec_of, trace.structured_outputs)
 
 
@@ -80,7 +81,7 @@ def function_spec(message: Any, signature: inspect.Signature | None, specs: Any)
 
 
 def _plain(value: object) -> Any:
-    """A default, or None where it has no form in a message."""
+    """Return a default, or None where it has no form in a message."""
     try:
         encode_value(value)
     except ValueError:
@@ -89,7 +90,7 @@ def _plain(value: object) -> Any:
 
 
 def signature_of(message: Any) -> inspect.Signature | None:
-    """The parameters of a saved function; None if they are not known."""
+    """Return the parameters of a saved function; None if they are not known."""
     if message.fullargspec.WhichOneof("kind") is None:
         return None
     pairs = {pair.key: read(pair.value) for pair in message.fullargspec.named_tuple_value.values}

@@ -10,7 +10,7 @@ from talweg.api.export import export
 
 @export("__internal__.saved_model.load.VersionedTypeRegistration")
 class VersionedTypeRegistration:
-    """How an object of one version of a class is made again of its message."""
+    """Revives objects of one version of a class of their messages."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class VersionedTypeRegistration:
         )
 
     def from_proto(self, proto: Any) -> Any:
-        """The object of a message."""
+        """Return the object of a message."""
         return self._factory(proto)
 
 
@@ -73,13 +73,13 @@ def registered_identifiers() -> list[str]:
 
 
 def registration_of(proto: Any) -> VersionedTypeRegistration | None:
-    """The registration that reads a message; None if there is none."""
+    """Return the registration that reads a message; None if there is none."""
     _, versions = _REGISTERED.get(proto.identifier, (None, ()))
     return next((found for found in versions if found.should_load(proto)), None)
 
 
 def registration_for(obj: object) -> VersionedTypeRegistration | None:
-    """The registration that an object is written by; None if there is none."""
+    """Return the registration that an object is written by; None if there is none."""
     for predicate, versions in _REGISTERED.values():
         if predicate(obj):
             return versions[0]
@@ -88,6 +88,8 @@ def registration_for(obj: object) -> VersionedTypeRegistration | None:
 
 @export("__internal__.saved_model.load.get_setter")
 def get_setter(proto: Any) -> Callable[[Any, str, Any], None] | None:
-    """What sets the children of the object of a message; None if it is not registered."""
+    """Find the function that sets the children of a message's object; None if it is not
+    registered.
+    """
     found = registration_of(proto)
     return None if found is None else found.setter

@@ -42,7 +42,7 @@ class Origin:
         self.described = f"the saved function '{name}'"
 
     def error(self, text: str) -> ValueError:
-        """What is wrong, as an error to raise."""
+        """Make the error of a function, to be raised."""
         return value_error("TW509", f"{self.described}: {text}")
 
 
@@ -105,13 +105,13 @@ class SavedTrace:
 
 
 def plain_name(name: str) -> str:
-    """The name of a function without what a saved model puts around it."""
+    """Strip the affixes of a saved model from the name of a function."""
     found = re.fullmatch(r"_*(?:inference|forward|backward)_(.+?)_\d+", name)
     return name if found is None else found[1]
 
 
 def entering(thing: object) -> Any:
-    """What stands inside a function for something it uses from outside."""
+    """Convert a captured object to its value inside the function."""
     if isinstance(thing, Variable):
         return ResourceEdge(thing.handle)
     if isinstance(thing, Tensor):
@@ -134,7 +134,7 @@ def _names(specs: list[TensorSpec]) -> list[str]:
 
 
 def _format_parameters(parameters: inspect.Signature | None, signature: tuple) -> list[tuple]:
-    """Each parameter's name, kind, and what the trace is for."""
+    """Format each parameter of a trace: name, kind, spec."""
     args, kwargs = signature
     kinds = inspect.Parameter
     own = (
@@ -180,7 +180,7 @@ class RestoredFunction(Function):
         return [trace.trace for trace in self.saved]
 
     def all_traces(self) -> list[ConcreteFunction]:
-        """The traces."""
+        """Return the traces."""
         return self.concrete_functions
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
@@ -220,7 +220,7 @@ def _format_call(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
 
 
 def match_arguments(expected: object, given: Any, convert: bool) -> list | None:
-    """The tensors among `given`, if it fits what a trace is for; else None.
+    """Match `given` with the specs of a trace: the tensors, or None if it does not fit.
 
     Numbers, arrays and lists become tensors only if `convert` says so.
     """

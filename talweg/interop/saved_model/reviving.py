@@ -19,7 +19,7 @@ from talweg.core.tracking import AutoTrackable
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.formats.bundle.reader import Bundle, index_file
-from talweg.formats.wire import damaged_error
+from talweg.formats.wire import data_loss_error
 from talweg.interop.checkpoint import object_graph
 from talweg.interop.checkpoint.object_walk import variable_in
 from talweg.interop.checkpoint.restoring import VALUE
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 
 
 def zeros_like(shape: Any, dtype: DTypeLike) -> np.ndarray:
-    """Zeros or empty strings of a shape, of which unknown sizes are 1."""
+    """Make zeros or empty strings of a shape, of which unknown sizes are 1."""
     dims = [size or 1 for size in (shape.as_list() if shape.rank is not None else ())]
     return np.full(dims, b"", object) if dtype is string else np.zeros(dims, dtype.numpy_dtype)
 
 
 def tensor_of(array: np.ndarray) -> Any:
-    """An array as a tensor."""
+    """Return an array as a tensor."""
     return wrap(array[()] if array.ndim == 0 and array.dtype != object else array)
 
 
@@ -63,7 +63,7 @@ class RestoredValues:
             for child in node.children:
                 if not 0 <= child.node_id < len(nodes):
                     text = f"object {number} has object {child.node_id}, of {len(nodes)}, as a part"
-                    raise damaged_error(f"{text}, in the saved model {folder}")
+                    raise data_loss_error(f"{text}, in the saved model {folder}")
         prefix = os.path.join(folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
         self.bundle: Bundle | None = None
         self.attributes: dict[int, dict[str, str]] = {}  # object -> attribute -> key
@@ -85,11 +85,11 @@ class RestoredValues:
                     pending.append((child.node_id, below[child.local_name]))
 
     def get(self, number: int, attribute: str) -> str | None:
-        """The key of a value; None if it was not saved."""
+        """Return the key of a value; None if it was not saved."""
         return self.attributes.get(number, {}).get(attribute)
 
     def read(self, key: str) -> np.ndarray:
-        """A value."""
+        """Return a value."""
         assert self.bundle is not None
         return self.bundle.read(key)
 
@@ -131,7 +131,7 @@ class Reviver:
             raise value_error("TW509", f"{self.folder} holds no objects")
 
     def root(self) -> Any:
-        """The object that was saved."""
+        """Revive the object that was saved."""
         for number in range(len(self.nodes)):
             self.get(number)
         for number, node in enumerate(self.nodes):
@@ -152,7 +152,7 @@ class Reviver:
         return root
 
     def _aliases(self) -> dict[str, Any]:
-        """The functions that have another name, by that."""
+        """Return the functions that have another name, by that."""
         names = self.meta_graph.meta_info_def.function_aliases
         found: dict[str, Any] = {}
         for node in self.nodes:
@@ -170,7 +170,7 @@ class Reviver:
     # -- objects
 
     def get(self, number: int) -> Any:
-        """The object of a number; its children are set later, unless it is a tuple."""
+        """Return the object of a number; its children are set later, unless it is a tuple."""
         if number not in self.made:
             node = self.nodes[number]
             kind = node.WhichOneof("kind") or "user_object"
@@ -246,13 +246,13 @@ class Reviver:
         for child in node.children:
             if child.local_name == CREATE:
                 for name in self.nodes[child.node_id].function.concrete_functions:
-                    found = self._made_by(name)
+                    found = self._find_table(name)
                     if found is not None:
                         return found
         return type("SavedObject", (RevivedObject,), {})()
 
-    def _made_by(self, name: str) -> ImportedTable | None:
-        """The table that a function makes."""
+    def _find_table(self, name: str) -> ImportedTable | None:
+        """Return the table that a function makes."""
         for message in self.functions[name].node_def if name in self.functions else ():
             if message.op in MAKERS:
                 item = NodeRecord(message, self.functions)
@@ -294,7 +294,9 @@ class Reviver:
     # -- children
 
     def _setter(self, number: int, node: Node) -> Any:
-        """What gives an object its children, where it is not of a class of ours."""
+        """Return the function that sets the children of an object, where it is not of a class of
+        ours.
+        """
         if number in self.given:
             return self.given[number][1]
         if node.WhichOneof("kind") == "user_object" and registration_of(node.user_object):

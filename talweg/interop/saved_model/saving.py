@@ -95,7 +95,7 @@ def save_and_return_nodes(
     options: Any = None,
     experimental_skip_checkpoint: bool = False,
 ) -> tuple[list, ByIdentity]:
-    """`save`; returns the objects that were saved, and the names that lead to each."""
+    """Save; return the objects that were saved, and the names that lead to each."""
     options = SaveOptions() if options is None else options
     with dispatch.eagerly():
         catch_up()
@@ -118,7 +118,7 @@ def _write(obj: object, folder: str, signatures: Any, options: SaveOptions) -> S
     graph = OuterGraph(meta_graph)
     files = objects.write(graph, traces)
     for name, trace in named.items():
-        graph.signature(name, trace, traces, objects.captured_outputs(trace, traces))
+        graph.signature(name, trace, traces, objects.find_captured_outputs(trace, traces))
     graph.finish_initialization()
     nodes, tensors = _values(reached)
     message = np.array(object_graph.encode(nodes), object)
@@ -135,7 +135,7 @@ def _write(obj: object, folder: str, signatures: Any, options: SaveOptions) -> S
 
 
 def _values(found: Survey) -> tuple[list, dict[str, Any]]:
-    """What a checkpoint says of the objects; tables are saved otherwise."""
+    """Collect the values of the objects for a checkpoint; tables are saved otherwise."""
     nodes, tensors = describe(found, None)
     for node, obj in zip(nodes, found.objects):
         if isinstance(obj, TrackableResource):

@@ -58,19 +58,19 @@ def default_signature(functions: dict[str, Any]) -> Any:
 
 
 def _can_be_signature(concrete: ConcreteFunction) -> bool:
-    """Whether a function gives something, and what it takes and gives has names."""
+    """Whether a function has results, and all its parameters and results have names."""
     if not concrete.outputs:
         return False
     try:
-        _named_results(concrete.structured_outputs, concrete.name)
-        _checked_names(concrete)
+        _name_results(concrete.structured_outputs, concrete.name)
+        _check_names(concrete)
     except ValueError:
         return False
     return True
 
 
 def canonical(signatures: object) -> dict[str, ConcreteFunction]:
-    """Signatures as given by the user, as functions of keywords that return dictionaries.
+    """Convert signatures given by the user to functions of keywords that return dictionaries.
 
     ValueError for what is no function with known arguments.
     """
@@ -114,12 +114,12 @@ def _concrete(function: object, name: str) -> ConcreteFunction:
 
 
 def _wrap_signature(concrete: ConcreteFunction) -> ConcreteFunction:
-    """The function as a signature: keywords in, a dictionary out."""
-    names = _checked_names(concrete)
+    """Return the function as a signature: keywords in, a dictionary out."""
+    names = _check_names(concrete)
 
     def signature_wrapper(**arguments: object) -> dict[str, Any]:
         results = concrete.call_flat([arguments[name] for name in names])
-        return _named_results(results, concrete.name)
+        return _name_results(results, concrete.name)
 
     wrapper = Function(
         signature_wrapper, name=f"signature_wrapper_{concrete.name}", autograph=False
@@ -130,8 +130,8 @@ def _wrap_signature(concrete: ConcreteFunction) -> ConcreteFunction:
     return wrapper.get_concrete_function(**specs)
 
 
-def _checked_names(concrete: ConcreteFunction) -> list[str]:
-    """The names of the arguments; ValueError if two are alike."""
+def _check_names(concrete: ConcreteFunction) -> list[str]:
+    """Return the names of the arguments; ValueError if two are alike."""
     names = [re.sub(r"\W", "_", name) for name in concrete._argument_names]
     if len(set(names)) < len(names):
         raise value_error(
@@ -142,8 +142,8 @@ def _checked_names(concrete: ConcreteFunction) -> list[str]:
     return concrete._argument_names
 
 
-def _named_results(results: object, name: str) -> dict[str, Any]:
-    """Results by name: `output_0`, ... where they have none."""
+def _name_results(results: object, name: str) -> dict[str, Any]:
+    """Name the results: `output_0`, ... where they have no names."""
     if isinstance(results, Mapping):
         for key, value in results.items():
             if not isinstance(key, str):

@@ -37,7 +37,7 @@ CLASSES = {
 
 
 def encode_value(value: object) -> Any:
-    """A value as a message; ValueError for what has no form."""
+    """Return a value as a message; ValueError for what has no form."""
     message = StructuredValue()
     _write(value, message)
     return message
@@ -152,7 +152,7 @@ def _write_container(value: Any, message: Any) -> None:
 
 
 def read(message: Any) -> Any:
-    """The value of a message; ValueError for kinds that are not known."""
+    """Return the value of a message; ValueError for kinds that are not known."""
     kind = message.WhichOneof("kind")
     if kind == "none_value" or kind is None:
         return None

@@ -1,4 +1,4 @@
-"""What is saved of an object: everything with state that hangs below it, and its functions.
+"""Surveys an object for saving: everything with state below it, and its functions.
 
 The children are those of a checkpoint, the functions that an object has as attributes or methods,
 and lists and dictionaries of all these.  What two names lead to is one object.
@@ -23,7 +23,9 @@ FUNCTIONS = (Function, ConcreteFunction)
 
 
 def same_object(value: object) -> Any:
-    """What `value` counts as: the variable a Keras variable stands for, a method's function."""
+    """Return the object that `value` counts as: the variable behind a Keras variable, a method's
+    function.
+    """
     if isinstance(value, BoundFunction):
         return value.__wrapped__
     if isinstance(value, Trackable):
@@ -44,7 +46,7 @@ def is_saved(value: object, inside: tuple = ()) -> bool:
 
 
 def children(obj: object, cache: dict | None = None) -> dict[str, Any]:
-    """What hangs directly below an object, by name."""
+    """Return the children directly below an object, by name."""
     if isinstance(obj, CONTAINERS) and not isinstance(obj, Trackable):
         return _parts(obj)
     if isinstance(obj, SignatureMap):
@@ -85,7 +87,7 @@ def _parts(container: Any) -> dict[str, Any]:
 
 
 def _containers(obj: object) -> dict[str, Any]:
-    """The attributes that are lists, tuples and dictionaries: public empty ones, too."""
+    """Return the attributes that are lists, tuples and dictionaries: public empty ones, too."""
     untracked = obj.__dict__.get(UNTRACKED, ())
     return {
         name: value
@@ -99,7 +101,7 @@ def _containers(obj: object) -> dict[str, Any]:
 
 
 def functions_of(obj: object) -> dict[str, Any]:
-    """The traced functions among attributes and methods, by name."""
+    """Return the traced functions among attributes and methods, by name."""
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -114,7 +116,7 @@ def functions_of(obj: object) -> dict[str, Any]:
 
 
 def survey(root: Any, signatures: SignatureMap, cache: dict) -> Survey:
-    """All that is saved below `root`: nearer objects first, each once, under its shortest path.
+    """Survey `root` for saving: nearer objects first, each once, under its shortest path.
 
     cache: what objects remember of each other while they say their children.
     """

@@ -31,7 +31,7 @@ class SavedTable:
         self.table = table
 
     def creation(self) -> tuple[str, dict]:
-        """(the operation that makes it, its attributes)."""
+        """Describe the creation of a table: (the operation that makes it, its attributes)."""
         return creation(self.table)
 
     def write_functions(self, objects: Any, graph: OuterGraph, number: int) -> None:
@@ -84,6 +84,6 @@ def _destroyer(message: Any, name: str) -> None:
     note_results(message, [writer.constant(np.int32(1), "done")], [])
 
 
-def saved_table(obj: object) -> SavedTable | None:
-    """A table to save; None if an object is none."""
+def wrap_table(obj: object) -> SavedTable | None:
+    """Return a table to save; None if an object is none."""
     return SavedTable(obj) if isinstance(obj, Table) else None

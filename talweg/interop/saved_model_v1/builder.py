@@ -180,7 +180,7 @@ class Builder:
 
 
 def _fill_tables(outer: OuterGraph, graph: Graph, message: Any) -> None:
-    """Operations that give the tables of a graph their contents, before anything else."""
+    """Make operations that give the tables of a graph their contents, before anything else."""
     nodes = {
         node.attr["shared_name"].s.decode(): node.name
         for node in message.graph_def.node

@@ -20,8 +20,8 @@ from talweg.interop.saved_model.constants import (
 from talweg.interop.saved_model.first_generation import (
     asset_files,
     choose_meta_graph,
+    find_saved_names,
     initializer_of,
-    saved_names,
 )
 from talweg.interop.saved_model.messages import read_saved_model
 
@@ -69,7 +69,7 @@ def load(
 
 
 def _without_saver(meta_graph: Any) -> Any:
-    """The graph without the functions by which TensorFlow 2 reads and writes files."""
+    """Return the graph without the functions by which TensorFlow 2 reads and writes files."""
     found = MetaGraphDef()
     found.CopyFrom(meta_graph)
     saver = found.saver_def
@@ -91,7 +91,7 @@ def _restore(session: Session, meta_graph: Any, folder: str, prefix: str) -> Non
         return
     bundle = Bundle(path)
     functions = {part.signature.name: part for part in meta_graph.graph_def.library.function}
-    names = saved_names(reading.items_of(meta_graph.graph_def, functions), functions)
+    names = find_saved_names(reading.items_of(meta_graph.graph_def, functions), functions)
     known: dict[str, Any] = dict(variables_of(session.graph))
     for (_, name), owner in session.graph.extras.get("imported_variables", {}).items():
         known.setdefault(name, owner)

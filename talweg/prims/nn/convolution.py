@@ -198,6 +198,7 @@ class convolution:
     """
 
     operands = "x w"
+    tf_attributes = "windows"
 
     def tf_type(x, w, *, strides, padding, dilation, groups):
         return convolution_type(x, strides, groups)

@@ -89,6 +89,7 @@ class max_pool:
     """y[n, o, c] = max over k of x[n, o s + k d - low, c]; padding takes no part."""
 
     operands = "x"
+    tf_attributes = "pooling"
 
     def tf_type(x, **params):
         return "MaxPool" if x.dims is None or len(x.dims) < 5 else "MaxPool3D"
@@ -196,6 +197,7 @@ class max_pool_with_argmax:
     """y as `max_pool`, and where each maximum is in its image: ((s0 S1 + s1) S2 ...) C + c."""
 
     operands = "x"
+    tf_attributes = "pooling"
     multiple = True
 
     def infer(x, **params):
@@ -227,6 +229,7 @@ class avg_pool:
     """y[n, o, c] = mean over k of x[n, o s + k d - low, c]; padding is not counted."""
 
     operands = "x"
+    tf_attributes = "pooling"
 
     def tf_type(x, **params):
         return "AvgPool" if x.dims is None or len(x.dims) < 5 else "AvgPool3D"

@@ -1,1 +1,1 @@
-"""tf.__internal__: what TensorFlow shows to libraries that are built on it."""
+"""tf.__internal__: names of TensorFlow for libraries that are built on it."""

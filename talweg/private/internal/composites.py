@@ -22,7 +22,7 @@ from talweg.graph import structure
 
 @export("__internal__.CompositeTensor")
 class CompositeTensor(metaclass=abc.ABCMeta):
-    """What is made of several tensors: sparse, ragged, slices; and variables."""
+    """Base of values made of several tensors: sparse, ragged, slices; and variables."""
 
     @property
     @abc.abstractmethod
@@ -30,11 +30,11 @@ class CompositeTensor(metaclass=abc.ABCMeta):
         """The spec of the value."""
 
     def _flat_components(self) -> list:
-        """The tensors that it is made of."""
+        """Return the tensors that it is made of."""
         return structure.flatten(self._type_spec._to_components(self), composites=True)
 
     def _with_components(self, parts: list) -> Any:
-        """A value like this one of other tensors."""
+        """Return a value like this one of other tensors."""
         return value_of_components(self._type_spec, parts)
 
     def _shape_invariant_to_type_spec(self, shape: Any) -> Any:
@@ -53,7 +53,7 @@ for _kind in (SparseTensor, RaggedTensor, IndexedSlices, Variable, ExtensionType
 
 @implement_hook("parts_of_components")
 def parts_of_components(spec: Any) -> list:
-    """The specs of the tensors, of a spec that has `_component_specs`."""
+    """Return the specs of the tensors, of a spec that has `_component_specs`."""
     found = []
     for leaf in structure.flatten(spec._component_specs):
         found += leaf.part_specs() if hasattr(leaf, "part_specs") else [leaf]
@@ -62,7 +62,7 @@ def parts_of_components(spec: Any) -> list:
 
 @implement_hook("value_of_components")
 def value_of_components(spec: Any, parts: Any) -> Any:
-    """The value made of its tensors, of a spec that has `_from_components`."""
+    """Return the value made of its tensors, of a spec that has `_from_components`."""
     remaining = iter(parts)
     leaves = []
     for leaf in structure.flatten(spec._component_specs):

@@ -1,4 +1,6 @@
-"""tf.__internal__.dispatch: answers of libraries where a public function refuses arguments."""
+"""tf.__internal__.dispatch: dispatchers of libraries, called where a public function refuses its
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +16,34 @@ from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, REFUSALS, fall_back
 
 @export("__internal__.dispatch.OpDispatcher")
 class OpDispatcher:
-    """Who answers for one public function where it fails; subclasses define `handle`."""
+    """Dispatches failed calls of one public function; subclasses define `handle`."""
 
     NOT_SUPPORTED = NOT_SUPPORTED
 
     def handle(self, args: Any, kwargs: Any) -> Any:
-        """The result for these arguments, or NOT_SUPPORTED."""
+        """Return the result for these arguments, or NOT_SUPPORTED."""
         return self.NOT_SUPPORTED
 
     def register(self, op: Any) -> None:
         """Answer for `op`, a public function or a class method."""
         owner = getattr(op, "__self__", None)
         if owner is None and hasattr(op, "in_eager_mode"):
-            ask_first(op, self._asked)
+            ask_first(op, self._ask_on_failure)
             return
         if not isinstance(owner, type):
             raise value_error("TW104", f"{op!r} does not support dispatch.", "a function of tf")
 
-        def asked(cls: type, *args: object, **kwargs: object) -> Any:
-            return self._asked(functools.partial(op.__func__, cls), (cls,))(*args, **kwargs)
+        def call_method(cls: type, *args: object, **kwargs: object) -> Any:
+            return self._ask_on_failure(functools.partial(op.__func__, cls), (cls,))(
+                *args, **kwargs
+            )
 
-        setattr(owner, op.__name__, classmethod(functools.update_wrapper(asked, op.__func__)))
+        setattr(owner, op.__name__, classmethod(functools.update_wrapper(call_method, op.__func__)))
 
-    def _asked(self, function: Callable[..., Any], before: tuple = ()) -> Callable[..., Any]:
-        """`function`, which asks this dispatcher where it fails."""
+    def _ask_on_failure(
+        self, function: Callable[..., Any], before: tuple = ()
+    ) -> Callable[..., Any]:
+        """Wrap `function`, which asks this dispatcher where it fails."""
 
         def call(*args: object, **kwargs: object) -> Any:
             try:
@@ -53,12 +59,12 @@ class OpDispatcher:
 
 @export("__internal__.dispatch.GlobalOpDispatcher")
 class GlobalOpDispatcher:
-    """Who answers for all public functions where they fail; subclasses define `handle`."""
+    """Dispatches failed calls of all public functions; subclasses define `handle`."""
 
     NOT_SUPPORTED = NOT_SUPPORTED
 
     def handle(self, op: Any, args: Any, kwargs: Any) -> Any:
-        """The result of `op` for these arguments, or NOT_SUPPORTED."""
+        """Return the result of `op` for these arguments, or NOT_SUPPORTED."""
         return self.NOT_SUPPORTED
 
     def register(self) -> None:
@@ -94,7 +100,7 @@ class _OfTypes(OpDispatcher):
         self._function, self._types = function, types
 
     def handle(self, args: Any, kwargs: Any) -> Any:
-        """The function's result, if some argument is of its types."""
+        """Return the function's result, if some argument is of its types."""
         values = [*args, *kwargs.values()]
         flat = [x for v in values for x in (v if isinstance(v, (list, tuple)) else (v,))]
         if any(isinstance(x, self._types) for x in flat):

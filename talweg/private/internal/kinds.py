@@ -1,4 +1,4 @@
-"""tf.__internal__: what TensorFlow shows to libraries built on it, as far as Keras uses it."""
+"""tf.__internal__: predicates and classes of values, as far as Keras uses them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def smart_cond(
 
 
 def _follows(node: Node, depth: int = 8) -> Any:
-    """The value of a node that follows from known sizes, as that of tf.shape(x)[-1] > 1; None."""
+    """Compute the value of a node that follows from known sizes, as that of tf.shape(x)[-1] > 1;
+    None.
+    """
     if node.aval.dtype.is_integer and node.aval.dims == ():
         try:
             size = elements(node)[()]
@@ -88,7 +90,7 @@ def _follows(node: Node, depth: int = 8) -> Any:
 
 
 def smart_constant_value(pred: Any) -> bool | None:
-    """The truth of a predicate; None where only running the graph gives it."""
+    """Return the truth of a predicate; None where only running the graph gives it."""
     if isinstance(pred, (bool, int)) and pred in (0, 1):
         return bool(pred)
     if isinstance(pred, Variable):

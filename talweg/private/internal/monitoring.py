@@ -21,7 +21,7 @@ class MetricCell:
         self._value = value
 
     def value(self) -> Any:
-        """The value."""
+        """Return the value."""
         return self._value
 
     def increase_by(self, value: int) -> None:
@@ -42,12 +42,12 @@ class Metric:
         self.name, self._cells = name, {}
 
     def get_cell(self, *labels: Any) -> MetricCell:
-        """The cell of these labels."""
+        """Return the cell of these labels."""
         return self._cells.setdefault(labels, MetricCell(self.start))
 
 
 class Counter(Metric):
-    """A count of what has happened."""
+    """Counts events."""
 
 
 class IntGauge(Metric):

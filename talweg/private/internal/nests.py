@@ -15,7 +15,7 @@ def _is_nested(value: object, expand_composites: bool) -> bool:
 
 
 def _key_parts(value: object) -> list[tuple[Any, Any]]:
-    """The parts of a container with their keys, in the order of flattening."""
+    """Return the parts of a container with their keys, in the order of flattening."""
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in nests.sort_keys(value)]
     names = getattr(value, "_fields", None) or [
@@ -27,7 +27,7 @@ def _key_parts(value: object) -> list[tuple[Any, Any]]:
 def assert_shallow_structure(
     shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """TypeError or ValueError unless `shallow_tree` is `input_tree` as far as it goes.
+    """Raise TypeError or ValueError unless `shallow_tree` is `input_tree` as far as it goes.
 
     check_types: whether sequences must be of one type, too.
     """
@@ -106,20 +106,20 @@ def flatten_up_to(
 def flatten_with_tuple_paths_up_to(
     shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list[tuple]:
-    """Like `flatten_up_to`, each part with the keys that lead to it."""
+    """Flatten as `flatten_up_to`, each part with the keys that lead to it."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     return list(_walk_up_to(shallow_tree, input_tree, expand_composites))
 
 
 def flatten_with_tuple_paths(structure: object, expand_composites: bool = False) -> list[tuple]:
-    """The leaves, each with the keys that lead to it."""
+    """Return the leaves, each with the keys that lead to it."""
     return list(_walk_up_to(structure, structure, expand_composites))
 
 
 def flatten_with_joined_string_paths(
     structure: object, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple]:
-    """The leaves, each with the keys that lead to it as one text."""
+    """Return the leaves, each with the keys that lead to it as one text."""
     found = flatten_with_tuple_paths(structure, expand_composites)
     return [(separator.join(map(str, path)), leaf) for path, leaf in found]
 
@@ -139,7 +139,7 @@ def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tup
 def map_structure_up_to(
     shallow_tree: object, func: Callable[..., Any], *inputs: object, **kwargs: object
 ) -> Any:
-    """`shallow_tree` with what `func` gives for the parts of the inputs that stand at its leaves.
+    """Map `func` over the parts of the inputs that stand at the leaves of `shallow_tree`.
 
     kwargs: check_types and expand_composites.  ValueError without inputs.
 
@@ -155,7 +155,7 @@ def map_structure_up_to(
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """Like `map_structure_up_to`; `func` gets the keys that lead to the parts first."""
+    """Map as `map_structure_up_to`; `func` gets the keys that lead to the parts first."""
     check_types = kwargs.pop("check_types", True)
     expand_composites = kwargs.pop("expand_composites", False)
     if not inputs:
@@ -170,12 +170,12 @@ def map_structure_with_tuple_paths_up_to(
 def map_structure_with_tuple_paths(
     func: Callable[..., Any], *structure: object, **kwargs: object
 ) -> Any:
-    """Like `tf.nest.map_structure`; `func` gets the keys that lead to the leaves first."""
+    """Map as `tf.nest.map_structure`; `func` gets the keys that lead to the leaves first."""
     return map_structure_with_tuple_paths_up_to(structure[0], func, *structure, **kwargs)
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwargs: object) -> Any:
-    """Like `map_structure_with_tuple_paths`, the keys joined to one text."""
+    """Map as `map_structure_with_tuple_paths`, the keys joined to one text."""
 
     def with_text(path: tuple, *leaves: object, **options: object) -> Any:
         return func("/".join(map(str, path)), *leaves, **options)
@@ -254,12 +254,12 @@ def sequence_like(instance: Any, args: Iterable) -> Any:
 
 
 def yield_value(iterable: Any) -> Iterator:
-    """The parts of a container."""
+    """Return the parts of a container."""
     return iter(nests.children(iterable))
 
 
 def yield_sorted_items(iterable: Any) -> Iterator[tuple]:
-    """The parts of a container with their keys."""
+    """Return the parts of a container with their keys."""
     return iter(_key_parts(iterable))
 
 
@@ -274,7 +274,7 @@ def is_nested_or_composite(seq: Any) -> bool:
 
 
 def flatten_dict_items(dictionary: dict) -> dict:
-    """A dictionary whose keys are leaves: nested keys go with the parts of nested values."""
+    """Return a dictionary whose keys are leaves: nested keys go with the parts of nested values."""
     found: dict = {}
     for key, value in dictionary.items():
         if not nests.is_nested(key):

@@ -1,4 +1,6 @@
-"""What Keras 2 tells TensorFlow of itself when it is loaded, and asks of it by private names."""
+"""Registrations of Keras 2 with TensorFlow when it is loaded, and its questions by private
+names.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,7 @@ def assign_moving_average(
 
 
 def _debiasing(variable: Any) -> tuple:
-    """The average that begins at zero, and the number of steps, of a variable."""
+    """Return the average that begins at zero, and the number of steps, of a variable."""
     found = getattr(variable, "_debiasing", None)
     if found is None:
         make, zeros = look_up("Variable"), look_up("zeros")
@@ -142,7 +144,7 @@ def execute_fn_for_device(
 @export("__internal__.distribute.variable_sync_on_read_context")
 @contextmanager
 def variable_sync_on_read_context() -> Iterator[None]:
-    """A block in which replicas read what all of them have made of a variable together."""
+    """Open a block in which replicas read the common value of a variable."""
     yield
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _operation(name: str, *args: object) -> Any:
     """Call a public function of talweg."""
-    return hooks.exported(name)(*args)
+    return hooks.look_up_export(name)(*args)
 
 
 def _any_traced(values: tuple) -> bool:

@@ -108,7 +108,7 @@ class Appended:
                     "elements of one dtype",
                 )
             shape = shape.most_specific_compatible_shape(tensor.shape)
-        array = hooks.exported("TensorArray")(
+        array = hooks.look_up_export("TensorArray")(
             dtype, len(before), dynamic_size=True, clear_after_read=False, element_shape=shape
         )
         for position, element in enumerate(before):
@@ -171,7 +171,7 @@ class Appended:
             return self.stack()[index]
         if isinstance(index, int):
             return self.array.read(index if index >= 0 else self.array.size() + index)
-        where = hooks.exported("where")
+        where = hooks.look_up_export("where")
         return self.array.read(where(index < 0, index + self.size(), index))
 
     def stack(self) -> Any:

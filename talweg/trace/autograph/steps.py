@@ -66,7 +66,7 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
     numbers = _steps_of_numbers(x) if known is None else None
     if numbers is not None:
         return numbers
-    length = hooks.exported("shape")(x)[0] if known is None else known
+    length = hooks.look_up_export("shape")(x)[0] if known is None else known
     if x.dtype in dtypes.INTEGER or x.dtype is dtypes.bool_ or rank is None:
         return IterationSteps(length, lambda i: hooks.gather(x, i))
     # the derivative of reading from a list takes time that does not grow with its length
@@ -139,7 +139,7 @@ def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
     length: Any = min(numbers) if numbers else None
     for other in lengths:
         if not isinstance(other, int):
-            length = other if length is None else hooks.exported("minimum")(length, other)
+            length = other if length is None else hooks.look_up_export("minimum")(length, other)
     return length, known
 
 

@@ -1,4 +1,4 @@
-"""Calls of API functions that a graph keeps whole, as the operation of tf.raw_ops that does it."""
+"""Writes opaque calls of API functions as the operations of tf.raw_ops that do the same."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _names_of(function: Callable[..., Any]) -> list[str]:
 
 
 def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
-    """The operation that does what a kept call does; None if there is none."""
+    """Write an opaque call as one raw operation; None if there is none."""
     if type(call) is SummaryCall:
         return summary_node(call, operands)
     function = getattr(call, "function", None)
@@ -52,9 +52,7 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
     if hasattr(call, "op"):  # kept by an import
         raw_operation = operations.find(call.op)
         return (
-            None
-            if raw_operation is None
-            else _made_by_node(raw_operation, call.attributes, operands)
+            None if raw_operation is None else _write_node(raw_operation, call.attributes, operands)
         )
     name = getattr(function, "__name__", "")
     operation = operations.find(name)
@@ -75,7 +73,7 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
 
 
 def _match_row(row: RawOp, function: Callable[..., Any], given: dict) -> dict | None:
-    """The arguments of the operation, if the call is what its row says; else None."""
+    """Match a call with a row of the table: the operation's arguments, or None."""
     names = list(inspect.signature(function).parameters)
     values: dict[str, Any] = dict(row.defaults)
     told: dict[str, tuple[bool, Any]] = dict(zip(names, row.positional))
@@ -103,7 +101,7 @@ def _same(a: object, b: object) -> bool:
 def _make_operation(
     writer: Writer, operation: OpSignature, values: dict, operands: list
 ) -> WrittenNode | None:
-    """The operation with the tensors among `values` as inputs and the rest as attributes."""
+    """Make the operation with the tensors among `values` as inputs and the rest as attributes."""
     values = dict(values)
     for own, renamed in operation.renamed.items():
         if renamed in values:
@@ -130,7 +128,7 @@ def _make_operation(
     return WrittenNode(operation.name, tuple(inputs), given)
 
 
-def _made_by_node(operation: Any, given: dict, operands: list) -> WrittenNode:
+def _write_node(operation: Any, given: dict, operands: list) -> WrittenNode:
     inputs, start = [], 0
     for part in operation.inputs:
         count = part.count(given)
