@@ -39,7 +39,7 @@ def space_of(name: str) -> str:
     return f"tf.{name.rpartition('.')[0]}" if "." in name else "tf"
 
 
-def grouped() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def group_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Names that are there and names that are missing, by namespace."""
     from talweg.api.table import TABLE
 
@@ -52,7 +52,7 @@ def grouped() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 def text() -> str:
     """The document."""
-    there, missing = grouped()
+    there, missing = group_names()
     refused = never_in(missing)
     spaces = sorted({*there, *missing}, key=lambda s: (s == RAW, -len(there[s]), s))
     lines, absent = [HEAD.rstrip("\n"), "", *counts(), "", *COLUMNS], []
@@ -65,11 +65,11 @@ def text() -> str:
     lines += ["", "Not there yet at all: " + ", ".join(absent) + ".", "", *refused]
     for space in spaces:
         if there[space]:
-            lines += [f"## {space}", "", f"There: {listed(there[space])}", ""]
+            lines += [f"## {space}", "", f"There: {join_names(there[space])}", ""]
             if space == RAW:
                 lines += [f"Not there yet: the other {len(missing[space])}.", ""]
             elif missing[space]:
-                lines += [f"Not there yet: {listed(missing[space])}", ""]
+                lines += [f"Not there yet: {join_names(missing[space])}", ""]
     return "\n".join(lines + differences())
 
 
@@ -119,7 +119,7 @@ def counts() -> list[str]:
     return lines
 
 
-def listed(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     """Names in a sentence."""
     return ", ".join(f"`{name}`" for name in names) + "."
 

@@ -30,7 +30,7 @@ SENTENCES = {
 }
 
 
-def counted() -> dict[str, int]:
+def count_all() -> dict[str, int]:
     """The numbers, from the data."""
     import compatibility
     from programs import collection
@@ -72,7 +72,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="exit 1 if a number is out of date")
     options = parser.parse_args()
     old = README.read_text("utf-8")
-    new = with_counts(old, counted())
+    new = with_counts(old, count_all())
     stale = old != new
     if stale and not options.check:
         README.write_text(new, "utf-8")

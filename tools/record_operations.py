@@ -76,7 +76,7 @@ def default_of(attribute: object) -> str:
     return json.dumps(found, separators=(",", ":"))
 
 
-def renamed(definition: object, function: object) -> dict[str, str]:
+def find_renames(definition: object, function: object) -> dict[str, str]:
     """The names of inputs and attributes that `tf.raw_ops` calls otherwise."""
     inputs, attributes = definition.input_arg, definition.attr  # type: ignore[attr-defined]
     inferred = {n for a in inputs for n in (a.type_attr, a.number_attr, a.type_list_attr)}
@@ -92,7 +92,7 @@ def renamed(definition: object, function: object) -> dict[str, str]:
 
 def line_of(definition: object, function: object) -> str:
     """An operation as a line."""
-    other = {old: f"{old}>{new}" for old, new in renamed(definition, function).items()}
+    other = {old: f"{old}>{new}" for old, new in find_renames(definition, function).items()}
     inputs = [
         f"{other.get(a.name, a.name)}:{type_of(a)}"
         for a in definition.input_arg  # type: ignore[attr-defined]

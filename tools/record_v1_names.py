@@ -93,7 +93,7 @@ def alike(value: Any, other: Any) -> bool:
     return parameters(value) is not None and parameters(value) == parameters(other)
 
 
-def shared(old: dict, new: dict) -> list[str]:
+def compare_names(old: dict, new: dict) -> list[str]:
     """The names, each with `=` and another name of v2 where that differs."""
     by_object: dict[int, str] = {}
     for name, value in sorted(new.items(), key=lambda pair: len(pair[0])):
@@ -151,7 +151,7 @@ def main() -> None:
 
     new = names_of(tensorflow, "._api.v2.")
     old = names_of(tensorflow.compat.v1, "._api.v2.compat.v1")
-    found = shared(old, new)
+    found = compare_names(old, new)
     write(TARGET, text(found))
     known = {entry.partition("=")[0] for entry in found}
     own = [name for name in old if name not in known and not name.startswith("raw_ops.")]

@@ -76,7 +76,7 @@ def signature_of(value: Any) -> str:
 
 
 @functools.cache
-def defined(module: str) -> frozenset[str]:
+def find_definitions(module: str) -> frozenset[str]:
     """The functions and classes that the text of a module defines; others are made as it runs."""
     tree = ast.parse(Path(sys.modules[module].__file__ or "").read_text("utf-8"))
     kinds = (ast.FunctionDef, ast.ClassDef)
@@ -95,7 +95,7 @@ def entry(name: str, value: Any) -> list[str]:
     if isinstance(value, str | int | float | tuple | frozenset | type(None)) or not own:
         return [*lines, f"## {name}", "", f"`{name} = {value!r}`"[:300].rstrip("`") + "`", ""]
     module = sys.modules.get(home or "")
-    written = home and home.startswith("talweg.") and own in defined(home)
+    written = home and home.startswith("talweg.") and own in find_definitions(home)
     if written and vars(module).get(own) is value:
         lines += [f"::: {home}.{own}", "    options:", f'      heading: "{name}"']
         return [*lines, f'      toc_label: "{name.rpartition(".")[2]}"', ""]
@@ -143,7 +143,7 @@ def codes() -> str:
     return "\n".join(lines)
 
 
-def generated() -> dict[str, str]:
+def generate_pages() -> dict[str, str]:
     """The text of every page that is made, by its path in the site."""
     importlib.import_module("talweg")
     found = spaces()
@@ -185,7 +185,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made."""
     from mkdocs.structure.files import File
 
-    for path, text in generated().items():
+    for path, text in generate_pages().items():
         files.append(File.generated(config, path, content=text))
     return files
 

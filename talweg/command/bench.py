@@ -120,7 +120,7 @@ def best(call: Callable[[], Any]) -> float:
 
 
 def machine(note: Callable[[str], None] = lambda text: None) -> list[Measured]:
-    """What this machine does, and what talweg costs on it; `note` is told what comes."""
+    """Measure this machine and talweg's costs on it; `note` is told each result."""
     note("what this machine does at best")
     x = np.ones((1024, 1024), np.float32)
     big = np.ones(1 << 23, np.float32)
@@ -169,7 +169,7 @@ def eager_costs() -> list[Measured]:
 
 
 def step_costs() -> list[Measured]:
-    """What a call of a function costs, and a training step of a small network."""
+    """Measure the cost of a call of a function, and of a training step of a small network."""
     with settings.executor("llvm"):
         call = look_up("function")(lambda x: x + 1.0)
         one = look_up("constant")(1.0)

@@ -1,4 +1,4 @@
-"""Run a program and say what it wastes, and where its gradients break.
+"""Run a program and report its waste, and the breaks of its gradients.
 
 Operations built in loops, retraces, large arrays in graphs, variables that nothing reaches, the
 same work done again, gradients that are None: each finding has a code, its lines, its cost and its

@@ -1,4 +1,4 @@
-"""Run a program and write every stage of what it compiles.
+"""Run a program and write every stage of its compilation.
 
 Each compiled function gets a folder with its operations, its loops, LLVM's text and the assembly.
 

@@ -49,7 +49,7 @@ def main(options: argparse.Namespace) -> int:
         text = pages.page(code) if has_page else ""
         print(json.dumps({"code": code, "title": known[code], "page": text}, indent=1))
     elif has_page:
-        print(pages.rendered(code, sys.stdout.isatty()), end="")
+        print(pages.render_page(code, sys.stdout.isatty()), end="")
     else:
         print(
             f"{code}: {known[code]}\n\nThe error says what happened, what was expected, and at "

@@ -1,4 +1,4 @@
-"""A program that failed, told to its user: its own lines, the message, and what is not there.
+"""The report of a failed program for its user: its own lines, the message, and missing names.
 
 Frames of talweg between the program's are left out where the message says what was wrong; an error
 that talweg did not expect keeps them.
@@ -56,7 +56,7 @@ def lines_of(error: BaseException, whole: bool = False) -> list[str]:
         part, own = pending.pop()
         if part is None or own is None:
             continue
-        part.stack = shown_frames(part.stack, own, whole)
+        part.stack = select_frames(part.stack, own, whole)
         if is_expected(own) and not whole:  # what talweg met on the way to a composed error
             part.__cause__ = part.__cause__ if has_own_frames(part.__cause__) else None
             part.__context__ = part.__context__ if has_own_frames(part.__context__) else None
@@ -64,7 +64,7 @@ def lines_of(error: BaseException, whole: bool = False) -> list[str]:
     return list(found.format())
 
 
-def shown_frames(
+def select_frames(
     stack: traceback.StackSummary, error: BaseException, whole: bool
 ) -> traceback.StackSummary:
     """The frames that are the program's, or all of them if `whole` or if talweg is to blame."""
@@ -122,7 +122,7 @@ def missing_name(error: BaseException | None) -> str:
 
 
 def about_missing(error: BaseException, program: UserProgram, first: bool = False) -> list[str]:
-    """If a name was not there: whether TensorFlow has it, who asked, and what else is missing."""
+    """Describe a missing name: whether TensorFlow has it, who asked for it, other missing names."""
     name = missing_name(error)
     if not name:
         return []

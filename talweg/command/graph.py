@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Draw what the options ask for."""
+    """Draw the pictures that the options ask for."""
     kind = Path(options.output).suffix.lower()
     if kind not in KINDS:
         raise UsageError(f"--output {options.output}: pictures are .html or .svg")

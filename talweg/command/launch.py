@@ -1,4 +1,4 @@
-"""What all subcommands that run a program share: its options, the start, and what became of it."""
+"""The common part of subcommands that run a program: its options, the start, and its outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FINE, FOUND, USAGE, FAILED = 0, 1, 2, 3  # exit statuses: all is well, findings,
 
 
 class Outcome(NamedTuple):
-    """What became of a program."""
+    """The way a program ended."""
 
     status: int  # what Python would have exited with
     error: BaseException | None
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 
 
 def add_program(parser: argparse.ArgumentParser, optional: bool = False) -> None:
-    """The options that say what is run, and as what."""
+    """Add the options that name the program to run, and how."""
     parser.add_argument(
         "-m", dest="module", action="store_true", help="the program is a module, as for python -m"
     )

@@ -128,7 +128,7 @@ def register(shell: Any) -> None:
                 table(("code", "what it means"), rows, 200), "\n".join(map("  ".join, rows))
             )
         try:
-            return Page("", pages.rendered(code, color=True), pages.page(code))
+            return Page("", pages.render_page(code, color=True), pages.page(code))
         except KeyError as error:
             raise import_module("IPython.core.error").UsageError(error.args[0]) from None
 

@@ -1,4 +1,4 @@
-"""What of TensorFlow is there, and what of it a program needs.
+"""List the names of TensorFlow that talweg has, and those that a program needs.
 
 Words are looked for in names and in what functions say of themselves.  With --of, the names a
 program uses are listed with their lines, those that are missing first; nothing is run.
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print what was asked for."""
+    """Print the lists that the options ask for."""
     if options.of:
         return of_program(options)
     words = [word.lower().removeprefix("tf.") for word in options.words]

@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 class Recording:
-    """What is measured while a block runs; `profile` is there afterwards."""
+    """The measurement of a block; `profile` is there afterwards."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -65,7 +65,7 @@ class Recording:
 
 @contextmanager
 def recording() -> Iterator[Recording]:
-    """Measure what is done inside the block; the kernels of compiled programs at its end."""
+    """Measure the work inside the block; the kernels of compiled programs at its end."""
     record = Recording()
     labels = record.clock.labels
     with settings.profile(True):

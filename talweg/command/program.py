@@ -23,11 +23,11 @@ from talweg.command.stand_in import standing_in
 
 
 class UsageError(Exception):
-    """The command cannot do what it was asked: no such file, an option that is wrong."""
+    """The command cannot follow its options: no such file, an option that is wrong."""
 
 
 class UserProgram(NamedTuple):
-    """What is run, and how it was called."""
+    """The program to run, and how it was called."""
 
     path: str  # of the file
     arguments: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def compile_source(program: UserProgram) -> CodeType:
 
 @contextmanager
 def as_main(program: UserProgram, main: ModuleType, first: bool = False) -> Iterator[None]:
-    """What a program finds when it is started: `__main__`, `sys.argv`, `sys.path`."""
+    """Give a program the main module's state: `__main__`, `sys.argv`, `sys.path`."""
     before, arguments = sys.modules["__main__"], sys.argv
     main.__dict__.update(__file__=program.path, __builtins__=sys.modules["builtins"])
     package = program.module.rpartition(".")[0]

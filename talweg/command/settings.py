@@ -1,4 +1,4 @@
-"""List the settings: the environment variable of each, its value, and what it is for.
+"""List the settings: the environment variable of each, its value, and its purpose.
 
 A setting holds for a process (TALWEG_EXECUTOR=llvm python program.py), or in a program
 (`talweg.core.settings`).

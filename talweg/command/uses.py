@@ -33,7 +33,7 @@ class NameUse(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What was found in a program."""
+    """The names of TensorFlow that were found in a program."""
 
     uses: list[NameUse]
     files: list[str]
@@ -122,7 +122,7 @@ class Reader(ast.NodeVisitor):
         """Note what a text binds, then what it uses: functions may stand before imports."""
         tree = ast.parse(source, self.file)
         for node in ast.walk(tree):
-            self.unsure.update(questioned_names(node))
+            self.unsure.update(find_questioned(node))
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.bind_imported(node)
@@ -154,7 +154,7 @@ class Reader(ast.NodeVisitor):
 
     def bind_assigned(self, node: ast.Assign) -> None:
         """What `layers = tf.layers` binds: names for namespaces, and `tf = tf.compat.v1`."""
-        chain = dotted_parts(node.value)
+        chain = split_dotted(node.value)
         if chain is None or chain[0] not in self.bound:
             return
         name = join(self.bound[chain[0]], ".".join(chain[1:]))
@@ -172,7 +172,7 @@ class Reader(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """A chain of names, the longest one."""
-        chain = dotted_parts(node)
+        chain = split_dotted(node)
         if chain is None:
             self.generic_visit(node)
         elif chain[0] in self.bound:
@@ -181,7 +181,7 @@ class Reader(ast.NodeVisitor):
                 self.note(name, node, ".".join(chain))
 
 
-def questioned_names(node: ast.AST) -> list[ast.AST]:
+def find_questioned(node: ast.AST) -> list[ast.AST]:
     """What a node does only for some versions: both sides of a question about them, and what is
     tried although it may be missing."""
     parts: list[ast.AST] = []
@@ -229,7 +229,7 @@ def list_imports(
             )
 
 
-def dotted_parts(node: ast.AST) -> list[str] | None:
+def split_dotted(node: ast.AST) -> list[str] | None:
     """`a.b.c` as its parts; None for other expressions."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):

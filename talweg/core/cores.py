@@ -7,7 +7,7 @@ import os
 
 def count_cores() -> int:
     """How many cores this process may use at a time: its own, as far as its group may use them."""
-    return max(1, min(usable_cores(), granted_cores()))
+    return max(1, min(usable_cores(), count_granted_cores()))
 
 
 def usable_cores() -> int:
@@ -18,7 +18,7 @@ def usable_cores() -> int:
         return os.cpu_count() or 1
 
 
-def granted_cores() -> int:
+def count_granted_cores() -> int:
     """How many cores' time the control group grants; all of them where it says nothing."""
     try:
         with open("/sys/fs/cgroup/cpu.max") as file:

@@ -1,4 +1,4 @@
-"""What is done with a symbolic size as a whole: its number, another in its place, what is in it.
+"""Walks over symbolic sizes: evaluation, substitution, and the list of their atoms.
 
 Sizes are DAGs (`core/dims.py`): functions are met after those among their arguments, in a loop,
 each once, so the work is linear in the number of different atoms.
@@ -30,12 +30,12 @@ def _resolve(n: int, total: int, others: int, *sizes: int) -> int:
 
 
 def _divide(apply: Callable[[int, int], int]) -> Callable[[int, int], int]:
-    def divided(a: int, b: int) -> int:
+    def divide_checked(a: int, b: int) -> int:
         if not b:
             raise invalid("TW205", f"a size is {a} divided by 0: Integer division by zero")
         return apply(a, b)
 
-    return divided
+    return divide_checked
 
 
 NUMBERS: dict[str, Callable[..., int]] = {

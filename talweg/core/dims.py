@@ -158,13 +158,13 @@ class Dim:
                 return False
             if not _may_be(self - number):
                 return False
-            raise undecided_error(self, "==", other)
+            raise make_undecided_error(self, "==", other)
         gap = self - other
         if type(gap) is int:
             return gap == 0
         if not _may_be(gap):
             return False
-        raise undecided_error(self, "==", other)
+        raise make_undecided_error(self, "==", other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -307,9 +307,11 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
         least = 0 if low >= 0 else low // divisor
         return least, None if high is None else max(high, 0) // divisor
     if kind == "add":
-        return _bound_of(operator.add, low, other_low), _bound_of(operator.add, high, other_high)
+        return _apply_to_bounds(operator.add, low, other_low), _apply_to_bounds(
+            operator.add, high, other_high
+        )
     if kind == "mul" and low is not None and low >= 0 and other_low is not None and other_low >= 0:
-        return _near(low * other_low), _bound_of(operator.mul, high, other_high)
+        return _near(low * other_low), _apply_to_bounds(operator.mul, high, other_high)
     lows: list = [low, other_low]
     highs: list = [high, other_high]
     if kind == "max":
@@ -323,7 +325,7 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _bound_of(apply: Callable, a: int | None, b: int | None) -> int | None:
+def _apply_to_bounds(apply: Callable, a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else _near(apply(a, b))
 
 
@@ -353,10 +355,10 @@ def _less(gap: Size, limit: int, left: Dim, sign: str, right: Size) -> bool:
         return True
     if low is not None and low >= limit:
         return False
-    raise undecided_error(left, sign, right)
+    raise make_undecided_error(left, sign, right)
 
 
-def undecided_error(left: Dim, sign: str, right: Size) -> NeedsStaticError:
+def make_undecided_error(left: Dim, sign: str, right: Size) -> NeedsStaticError:
     """The error of a comparison that depends on sizes that are not known."""
     return NeedsStaticError(
         f"whether {left!r} {sign} {right!r} is not known while the graph is built"

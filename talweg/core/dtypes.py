@@ -262,7 +262,7 @@ def integer_view(array: Any) -> Any:
 
 
 class _VariantKind:
-    """What stands for a NumPy dtype where a value is no array."""
+    """The placeholder of a NumPy dtype for values that are no arrays."""
 
     kind, name, itemsize = "O", "variant", 1
 

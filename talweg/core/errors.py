@@ -220,7 +220,7 @@ class DataLossError(_CodedError):
 
 
 class UnauthenticatedError(_CodedError):
-    """The caller did not say who it is."""
+    """The caller did not identify itself."""
 
     code = 16
 
@@ -243,7 +243,7 @@ class NeedsStaticError(ValueError):
 
 
 class UnevenSlicesError(Exception):
-    """What slices of a batch give may differ in shape, so they cannot be one batched value.
+    """The slices of a batch may differ in shape, so they cannot be one batched value.
 
     Never reaches users: who batched the function calls it for one slice after the other.
     """

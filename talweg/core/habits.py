@@ -1,4 +1,4 @@
-"""What tensors and datasets are asked for by habit, from NumPy, PyTorch, JAX and TensorFlow 1.
+"""Habits: attributes of other libraries and of TensorFlow 1 that users try on tensors and datasets.
 
 Each name is a descriptor on the class that raises AttributeError with the cure: to whoever asks
 with `hasattr` it is not there, and attributes that are there cost nothing more.

@@ -421,7 +421,7 @@ class Hooks:
             ...
 
         @staticmethod
-        def adapted_keras_spec(fullname: str, path: object) -> Any:
+        def adapt_keras_spec(fullname: str, path: object) -> Any:
             """How a module of Keras's backend is loaded.  `strategies.keras_backend`"""
             ...
 

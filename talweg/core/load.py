@@ -19,7 +19,7 @@ OWN = "/proc/self/task"
 
 
 class Load:
-    """What other threads want of the cores, lately."""
+    """The demand of other threads for the cores, lately."""
 
     def __init__(self) -> None:
         self.others = 0.0  # threads of others that want a core

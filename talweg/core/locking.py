@@ -1,4 +1,4 @@
-"""Locks of what threads share: the values of variables, the traces of functions.
+"""Locks for state that threads share: the values of variables, the traces of functions.
 
 **Values.**  A thread that changes a variable from what it is *holds* it meanwhile: the thread is
 `variable._held`, None otherwise.  A run of a program holds all variables that it writes, and so is
@@ -118,7 +118,7 @@ def let_go_one(variable: Any) -> None:
 
 
 def _wait_for(variable: Any, me: int) -> None:
-    """Wait until a variable is free and hold it, or take it over from who is in Python for long."""
+    """Wait until a variable is free and hold it, or take it over from a thread long in Python."""
     with _changed:
         _waiters[0] += 1
         try:
@@ -138,7 +138,7 @@ def _wait_for(variable: Any, me: int) -> None:
 
 
 def wait_to_read(variable: Any) -> Any:
-    """The value of a variable that was taken away: the next one, or what it is by now."""
+    """Wait for the value of a variable that was taken away: the next one, or its value by now."""
     with _changed:
         _waiters[0] += 1
         try:
@@ -195,7 +195,7 @@ def holding(*variables: object) -> Holding:
 
 
 def call_python(call: Callable[..., Any], operands: tuple) -> Any:
-    """call(*operands), of which those know who wait for what the run holds that this is part of."""
+    """Call a Python function from a run; threads waiting for the run's variables are told of it."""
     run, beside = runs.inner, runs.beside
     if beside is not None:
         call = beside.around(call)
@@ -220,7 +220,7 @@ def call_python(call: Callable[..., Any], operands: tuple) -> Any:
 
 
 class Turn:
-    """Who traces a function: a lock that a thread may take again, and that cannot lock for ever."""
+    """The lock of a function's tracing: a thread may take it again, and it cannot lock for ever."""
 
     __slots__ = ("child", "count", "owner")
 

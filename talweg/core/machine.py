@@ -1,4 +1,4 @@
-"""What devices this machine has, and how a program has asked for them to be used.
+"""The devices of this machine, and a program's settings for their use.
 
 GPUs are counted without JAX: by the driver's list, where JAX's plugin for them is installed.
 """

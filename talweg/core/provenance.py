@@ -1,4 +1,4 @@
-"""Where in the user's code something happened.
+"""Provenance: the place in the user's code where something happened.
 
 An origin is the pair (code object, instruction offset) of the innermost frame outside talweg: two
 pointers, no frame kept alive, formatted only when somebody asks.

@@ -1,4 +1,4 @@
-"""TypeSpecs: what is known of a value before it is there: its kind, dtype and shape."""
+"""TypeSpecs: the kind, dtype and shape of a value that is not there yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TypeSpec:
-    """The base of all specs (`tf.TypeSpec`): a kind of value, with what is known of it.
+    """The base of all specs (`tf.TypeSpec`): a kind of value, with its known attributes.
 
     A subclass gives `_serialize()`, a tuple that determines it.
     """
@@ -289,7 +289,7 @@ class NoneTensorSpec(TypeSpec):
 
 
 class IndexedSlicesSpec(TypeSpec):
-    """What is known of a `tf.IndexedSlices` (`tf.IndexedSlicesSpec`)."""
+    """The spec of a `tf.IndexedSlices` (`tf.IndexedSlicesSpec`)."""
 
     __slots__ = ("_parts",)
 

@@ -149,8 +149,8 @@ def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[...
     """`method`, while which attributes that are set do not become children."""
 
     @functools.wraps(method)
-    def untracked(self: Any, *args: object, **kwargs: object) -> Any:
+    def call_untracked(self: Any, *args: object, **kwargs: object) -> Any:
         with no_automatic_dependency_tracking_scope(self):
             return method(self, *args, **kwargs)
 
-    return untracked
+    return call_untracked

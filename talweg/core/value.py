@@ -1,4 +1,4 @@
-"""What every tensor-like value has: operators, which are hooks, and IndexedSlices.
+"""The attributes of every tensor-like value: operators, which are hooks, and IndexedSlices.
 
 Subclasses: `EagerTensor` (has a value), symbolic tensors of a graph, `BatchTensor` (inside
 `vectorized_map` and batched jacobians).  The derivative and batch rules are written with these
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from talweg.core.dims import Size
 
     class Operators:
-        """What tensors and variables have, as type checkers see it."""
+        """The operators of tensors and variables, as type checkers see them."""
 
         def __float__(self) -> float: ...
         def __int__(self) -> int: ...
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 else:
 
     class Operators:
-        """Base of what has Python's operators."""
+        """Base of the classes that have Python's operators."""
 
         __slots__ = ()
 
@@ -250,7 +250,7 @@ def _reflection(error: Exception, method: str, x: object, other: object) -> Any:
     return own(other, x) if isinstance(error, (TypeError, ValueError)) else NotImplemented
 
 
-def _reflected_operator(operation: str) -> Callable[[Any, Any], Any]:
+def _make_reflected_operator(operation: str) -> Callable[[Any, Any], Any]:
     def operate(self: Any, other: Size) -> Any:
         try:
             return getattr(hooks, operation)(other, self)
@@ -271,7 +271,7 @@ def add_operators(cls: type) -> None:
         setattr(cls, method, _unary(operation))
     for stem, operation in BINARY.items():
         setattr(cls, f"__{stem}__", with_reflection(operation, stem))
-        setattr(cls, f"__r{stem}__", _reflected_operator(operation))
+        setattr(cls, f"__r{stem}__", _make_reflected_operator(operation))
     for method, operation in COMPARISON.items():
         setattr(cls, method, _forward(operation))
 

@@ -1,4 +1,4 @@
-"""Findings: what the doctor has to say, as values; and the report they are gathered in.
+"""Findings are the doctor's statements as values; a `Report` gathers them.
 
 A `Finding` has a code (`TW604`, with a page of its own: `talweg explain TW604`), what happened, the
 lines where it happened, how often, what it costs and what to write instead.  A `Report` holds the
@@ -110,7 +110,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings about one subject, and what was counted on the way.
+    """The findings about one subject, with the counts that were taken on the way.
 
     subject: what was looked at ("program.py", "graph", "function step").
     findings: by weight, the heaviest first.

@@ -25,7 +25,7 @@ STOPS = ("not finite", "exploding", "no gradient", "dead")
 
 
 class FitWatch:
-    """What is known of a training that is watched; `watch_fit` makes a callback of it.
+    """The observations of a training under watch; `watch_fit` makes a callback of it.
 
     report: the verdict on each variable, a `WatchReport`.   reason: why it was stopped, as the
     doctor's explanation; None while nothing is wrong.
@@ -133,14 +133,14 @@ class FitWatch:
         after = [np.array(v) for v in self.model.weights] if not self.restore else []
         if self._batch is not None:
             self.model.set_weights(self._before)
-            self.reason = self._explained() or found
+            self.reason = self._explain() or found
             if after:
                 self.model.set_weights(after)
         kept = ", with the weights it had before this step" if self.restore else ""
         print(f"\ntraining stopped at step {self._seen}{kept}: {found.verdict}\n{self.reason}")
 
-    def _explained(self) -> Any:
-        """What the doctor says of the step that was bad."""
+    def _explain(self) -> Any:
+        """Return the doctor's explanation of the step that went wrong."""
         explain = import_module("talweg").explain_gradients
         leaves = iter(self._batch)
         data = structure.pack(

@@ -1,4 +1,4 @@
-"""What flows along a path that is connected: the norms of a gradient, and why they are as they are.
+"""The norms of the cotangents along a connected path, with the reason where they are extreme.
 
 `doctor/absent` says whether there is a path; where there is one, and values are at hand, a ledger
 (`doctor/nonfinite`) has what was computed, and one sweep gives the cotangent of every value.  Both
@@ -137,7 +137,7 @@ def _with_numbers(
 
 
 def _judge(one: Explanation, told: NumericsExplanation, row: SourceNorm | None) -> Explanation:
-    """An explanation with the verdict of what was found about its numbers."""
+    """Give an explanation the verdict that its norms call for."""
     if told.verdict == "finite":
         return replace(one, verdict=f"the path is connected; {_size(row)}", norm=row and row.norm)
     kind = KINDS.get(told.verdict, told.verdict)

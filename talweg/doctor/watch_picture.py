@@ -147,7 +147,7 @@ def _legend(places: list[int], rows: tuple) -> str:
 
 
 def figure(series: list, rows: tuple, path: str) -> None:
-    """The same picture by matplotlib, in whatever format the path asks for."""
+    """Draw the same picture with matplotlib, in whatever format the path asks for."""
     from matplotlib.figure import Figure
 
     canvas = Figure(figsize=(9, 6))

@@ -62,7 +62,7 @@ class SparseTensor:
                 f"dense_shape {self._dense_shape.dims[0]}",
                 "as many as there are dimensions",
             )
-        self._shape = _known_shape(self._dense_shape, depth)
+        self._shape = _infer_shape(self._dense_shape, depth)
 
     @property
     def indices(self) -> Any:
@@ -113,7 +113,7 @@ class SparseTensor:
         other._shape = self._shape
         return other
 
-    def narrowed(self) -> SparseTensor:
+    def narrow_indices(self) -> SparseTensor:
         """The same with indices that are known to have a number for each dimension."""
         depth, rank = self._indices.dims[1], self._dense_shape.dims[0]
         if type(depth) is int or type(rank) is not int:
@@ -157,7 +157,7 @@ class SparseTensor:
         dense = convert_to_tensor(other, dtype_hint=self.dtype)
         if dense.ndim:
             whole = hooks.broadcast_to(dense, self._dense_shape)
-            dense = indexing.gather_nd(whole, self.narrowed().indices, sparse=False)
+            dense = indexing.gather_nd(whole, self.narrow_indices().indices, sparse=False)
         return self.with_values(function(self._values, dense))
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ def _set_rank(x: Any, rank: int) -> Any:
     return x
 
 
-def _known_shape(dense_shape: object, depth: int) -> TensorShape:
+def _infer_shape(dense_shape: object, depth: int) -> TensorShape:
     """What is known of the shape of the whole."""
     if type(dense_shape) is EagerTensor:
         return TensorShape(array_of(dense_shape).tolist())
@@ -249,7 +249,7 @@ class SparseTensorSpec(TypeSpec):
         found.set_shape(self._shape)
         return found
 
-    def fitted(self, value: SparseTensor) -> SparseTensor:
+    def fit_shape(self, value: SparseTensor) -> SparseTensor:
         """`value`, of whose shape no more is known than this says."""
         found = SparseTensor(*value._flat_components())
         found._shape = self._shape

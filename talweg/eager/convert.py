@@ -1,4 +1,4 @@
-"""Conversion of Python and NumPy values to tensors: what is accepted, and as which dtype."""
+"""Conversion of Python and NumPy values to tensors: the accepted values, and the dtype of each."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Any:
         return _from_list(_as_lists(value), dtype)
     if hasattr(value, "__index__"):  # a size that stands for a number
         return to_array(operator.index(value), dtype)
-    raise _unsupported_error(value)
+    raise _make_unsupported_error(value)
 
 
 class _NestedSequenceError(Exception):
@@ -181,10 +181,10 @@ def _as_lists(value: Any) -> list:
     """A sequence, and those in it, as lists; what stands for an integer as that."""
     if isinstance(value, memoryview):
         return value.tolist()
-    return [_listed_item(value[place]) for place in range(len(value))]
+    return [_convert_item(value[place]) for place in range(len(value))]
 
 
-def _listed_item(item: Any) -> Any:
+def _convert_item(item: Any) -> Any:
     if isinstance(item, (np.ndarray, np.generic, bool, int)):
         return item
     if _is_sequence(item):
@@ -192,7 +192,7 @@ def _listed_item(item: Any) -> Any:
     return operator.index(item) if hasattr(item, "__index__") else item
 
 
-def _unsupported_error(value: object) -> Exception:
+def _make_unsupported_error(value: object) -> Exception:
     if value is None:
         return value_error(
             "TW101",
@@ -263,7 +263,7 @@ def _scalar_array(value: Any, dtype: DType) -> Any:
     if dtype.is_quantized and kind is bool:
         value, kind = int(value), int
     if kind is int and (dtype.is_integer or dtype.is_quantized):
-        return _wrapped_int(np.asarray(value), dtype)
+        return _wrap_int(np.asarray(value), dtype)
     try:
         return quiet(dtype.numpy_dtype.type, value)
     except OverflowError:  # an integer that no float can hold
@@ -281,7 +281,7 @@ def _fits(kind: type, dtype: DType) -> bool:
     return kind is complex and dtype.is_complex
 
 
-def _wrapped_int(array: np.ndarray, dtype: DType) -> Any:
+def _wrap_int(array: np.ndarray, dtype: DType) -> Any:
     """Python integers as `dtype`, wrapping as C does."""
     if array.dtype == object:
         raise _out_of_range()
@@ -342,7 +342,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
             _leaf_kinds(item, kinds)
         elif isinstance(item, (np.ndarray, np.generic)):
             if item.dtype.kind in "mM":
-                raise _unsupported_error(item)
+                raise _make_unsupported_error(item)
             if item.size:
                 kinds.add(_KINDS.get(item.dtype.kind, float))
         elif hasattr(item, "__array__") or hasattr(item, "__array_interface__"):
@@ -352,7 +352,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
         elif _is_sequence(item) or hasattr(item, "__index__"):
             raise _NestedSequenceError
         else:
-            raise _unsupported_error(item)
+            raise _make_unsupported_error(item)
 
 
 def _from_list(value: object, dtype: DType | None) -> Any:
@@ -434,7 +434,7 @@ def _cast_list(array: np.ndarray, widest: type, dtype: DType | None) -> Any:
     elif not _fits(widest, dtype):
         raise _cannot(array.tolist(), dtype)
     if widest is int and dtype.is_integer:
-        return _wrapped_int(array, dtype)
+        return _wrap_int(array, dtype)
     try:
         return quiet(array.astype, dtype.numpy_dtype)
     except OverflowError:

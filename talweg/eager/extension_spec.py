@@ -18,18 +18,18 @@ BUILDING = "_being_built"
 
 
 class FieldsOnly:
-    """What fields say: attributes are set by constructors only, and shown in order."""
+    """The base of classes with declared fields, which only constructors set; printed in order."""
 
     extension_fields: Any = ()
 
     def __setattr__(self, name: str, value: SparseTensor) -> None:
         if not self._may_set(name):
-            raise self._fixed(name)
+            raise self._make_mutation_error(name)
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         if not self._may_set(name):
-            raise self._fixed(name)
+            raise self._make_mutation_error(name)
         object.__delattr__(self, name)
 
     def _may_set(self, name: str) -> bool:
@@ -37,7 +37,7 @@ class FieldsOnly:
             return True
         return BUILDING in self.__dict__ and name in self.extension_fields
 
-    def _fixed(self, name: str) -> AttributeError:
+    def _make_mutation_error(self, name: str) -> AttributeError:
         kind = "ExtensionTypeSpec" if isinstance(self, TypeSpec) else "ExtensionType"
         return AttributeError(
             f"Cannot mutate attribute `{name}` outside the custom constructor of {kind}."
@@ -143,11 +143,11 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
         """The spec with other specs of its tensors; composites keep theirs."""
         remaining = iter(parts)
 
-        def replaced(leaf: TypeSpec) -> TypeSpec:
+        def replace_leaf(leaf: TypeSpec) -> TypeSpec:
             own = [next(remaining) for _ in _parts_of(leaf)]
             return TensorSpec(own[0].shape, own[0].dtype) if isinstance(leaf, TensorSpec) else leaf
 
-        return map_specs(replaced, self)
+        return map_specs(replace_leaf, self)
 
     def with_leaves(self, leaves: list) -> Any:
         """The value that consists of these tensors and composites."""

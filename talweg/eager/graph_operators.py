@@ -120,7 +120,7 @@ def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
             pass_out(error)
             raise
 
-    def reflected(self: Symbol, other: float | np.ndarray) -> Any:
+    def apply_reflected(self: Symbol, other: float | np.ndarray) -> Any:
         try:
             own, graph = self.node, self.graph
             node = partner(graph, own, other)
@@ -133,7 +133,7 @@ def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
             pass_out(error)
             raise
 
-    return operate, reflected
+    return operate, apply_reflected
 
 
 def install() -> None:

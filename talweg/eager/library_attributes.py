@@ -11,7 +11,7 @@ from talweg.core.tracking import Trackable
 
 
 class LibraryTrackable(Trackable):
-    """What Keras 2 and others ask of a variable beside its public attributes."""
+    """The private attributes that Keras 2 and other libraries expect of a variable."""
 
     __slots__ = ()
     _save_slice_info = None

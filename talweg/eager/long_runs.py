@@ -32,7 +32,7 @@ SUMS |= {"scatter_nd_add", "scatter_nd_sub"}  # rules that commute
 
 
 class PendingUpdate:
-    """A block in which a program runs as one update of what it changes; gives the state to use."""
+    """A block in which a program runs as one update of its variables; it gives the state to use."""
 
     __slots__ = ("_before", "_changes", "_held", "_program", "_run", "_state")
 

@@ -1,4 +1,4 @@
-"""How the elements of a vector are divided into rows: splits, on NumPy arrays.
+"""Row partitions: splits divide the elements of a vector into rows, on NumPy arrays.
 
 `splits` [n + 1] says that row i holds the elements splits[i] .. splits[i + 1].
 """

@@ -316,7 +316,7 @@ def broadcast_rows(x: Any, y: Any) -> tuple[Any, Any]:
         for operand, repeated in ((first, lone), (second, other_lone)):
             operand.enter(level, row, 0 if repeated else within)
     like = x if isinstance(x, RaggedTensor) else y
-    return first.divided(nested, like), second.divided(nested, like)
+    return first.divide_rows(nested, like), second.divide_rows(nested, like)
 
 
 def _rank(x: Any) -> int:
@@ -377,7 +377,7 @@ class _Partitioned:
         starts = self.places * size if type(size) is int else size[:-1][self.places]
         self.places = starts[row] + within
 
-    def divided(self, nested: list, like: RaggedTensor) -> Any:
+    def divide_rows(self, nested: list, like: RaggedTensor) -> Any:
         """The values at the places found, in rows."""
         if self.inner_only:
             return self.flat

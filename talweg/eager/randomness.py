@@ -1,4 +1,4 @@
-"""Seeds: the global one, and what it makes of the seeds of single calls; names of algorithms.
+"""Seeds: the global seed, the seeds that single calls derive from it, and the names of algorithms.
 
 `tf.random.set_seed(s)` starts Python's own `random.Random(s)`; each call of a random function
 without a seed of its own takes the next number of it.  The two numbers, global and own, name a

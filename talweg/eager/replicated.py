@@ -115,7 +115,7 @@ class PerReplica(Several):
 
 
 class Mirrored(Several):
-    """The same value for each replica (`tf.types.experimental.distributed.Mirrored`).
+    """A value that is the same in each replica (`tf.types.experimental.distributed.Mirrored`).
 
     >>> import talweg as tf
     >>> tf.types.experimental.distributed.Mirrored([1, 1]).values
@@ -173,7 +173,7 @@ class PerReplicaSpec(TypeSpec):
 def regroup(
     values: list, kind: type = PerReplica, always: bool = False, given: Any = frozenset()
 ) -> Any:
-    """What the replicas gave, as one nest: what is not the same object in all of them is wrapped.
+    """Pack the replicas' results into one nest; leaves that differ are wrapped.
 
     Tensors of a graph always are, unless there is only one replica, or they are among those `given`
     to all replicas (by id): equal operations are one tensor there, and yet each replica's own.

@@ -38,7 +38,7 @@ class ScatterUpdates(Operators):
     def _replace(self, array: np.ndarray) -> None:
         raise AssertionError("only Variable is made")
 
-    def _traced(self, rule: str, *operands: object, **params: object) -> Any:
+    def _update_in_trace(self, rule: str, *operands: object, **params: object) -> Any:
         """A change of the variable in a graph; `Variable` says how."""
         raise AssertionError("only Variable is made")
 
@@ -49,7 +49,9 @@ class ScatterUpdates(Operators):
             )
         if dispatch.context.base is not None:
             values = convert_to_tensor(slices.values, dtype=self._dtype)
-            return self._traced(f"scatter_{kind}", convert_to_tensor(slices.indices), values)
+            return self._update_in_trace(
+                f"scatter_{kind}", convert_to_tensor(slices.indices), values
+            )
         indices = np.asarray(convert_to_tensor(slices.indices)._array)
         updates = np.asarray(convert_to_tensor(slices.values, dtype=self._dtype)._array)
         self._check_rows(indices)
@@ -124,7 +126,9 @@ class ScatterUpdates(Operators):
         """Set rows within each batch: indices [b, n], values [b, n, ...]."""
         if dispatch.context.base is not None:
             values = convert_to_tensor(sparse_delta.values, dtype=self._dtype)
-            return self._traced("batch_update", convert_to_tensor(sparse_delta.indices), values)
+            return self._update_in_trace(
+                "batch_update", convert_to_tensor(sparse_delta.indices), values
+            )
         indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
         updates = np.asarray(convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array)
         with locking.holding(self):
@@ -134,7 +138,7 @@ class ScatterUpdates(Operators):
     def _scatter_nd(self, kind: str, indices: object, updates: object) -> Any:
         if dispatch.context.base is not None:
             values = convert_to_tensor(updates, dtype=self._dtype)
-            return self._traced(f"scatter_nd_{kind}", convert_to_tensor(indices), values)
+            return self._update_in_trace(f"scatter_nd_{kind}", convert_to_tensor(indices), values)
         places = np.asarray(convert_to_tensor(indices)._array)
         values = np.asarray(convert_to_tensor(updates, dtype=self._dtype)._array)
         self._change(f"scatter_nd_{kind}", places, values)

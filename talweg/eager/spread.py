@@ -79,7 +79,7 @@ def _everywhere(results: Any, array: Any) -> Any:
 
 
 def _evaluate_there(prim: Primitive, operands: tuple, params: dict) -> Any:
-    """What a primitive gives on the mesh of its operands; NotImplemented where it cannot be."""
+    """Run a primitive on the mesh of its operands; NotImplemented where it cannot run there."""
     if prim.effect is not None:
         return NotImplemented
     arrays = _arrays(operands)
@@ -137,7 +137,7 @@ def begin() -> None:
             f"__{stem}__", with_reflection(_hook(stem), stem) if stem in BINARY else None
         )
     for stem in OPERATORS:
-        _have_operator(f"__r{stem}__", _reflected_operator(_hook(stem)))
+        _have_operator(f"__r{stem}__", _make_reflected_operator(_hook(stem)))
     for name in ("__repr__", "__str__"):
         _have_text(name)
     device: Any = EagerTensor.__dict__["device"]
@@ -153,7 +153,7 @@ def _hook(stem: str) -> str:
     return HOOKS.get(stem, stem)
 
 
-def _reflected_operator(name: str) -> Any:
+def _make_reflected_operator(name: str) -> Any:
     """The reflection of an operator."""
     return lambda x, y: getattr(hooks, name)(y, x)
 

@@ -1,4 +1,4 @@
-"""Branches, loops, calls and lists run eagerly: what the derivatives of traced functions are.
+"""Branches, loops, calls and lists run eagerly, as the derivatives of traced functions need them.
 
 Values of dtype variant (histories, lists) travel in a `Variant`, so that an eager tensor can hold
 them.

@@ -341,7 +341,7 @@ class GradientTape(dispatch.Recorder):
         """Gradients by tensors and variables; a variable's is the sum over its reads."""
         groups = [self._parts(source) for source in flat_sources]
         tensors = [part for parts in groups for part in parts]
-        found = iter(self._pulled(targets, seeds, tensors))
+        found = iter(self._pull_back(targets, seeds, tensors))
         results = []
         for parts in groups:
             total = None
@@ -350,7 +350,7 @@ class GradientTape(dispatch.Recorder):
             results.append(total)
         return results
 
-    def _pulled(self, targets: list, seeds: list, tensors: list) -> list:
+    def _pull_back(self, targets: list, seeds: list, tensors: list) -> list:
         """The reverse sweep; in a graph its operations have a name scope of their own."""
         graph = dispatch.context.base
         if graph is None:

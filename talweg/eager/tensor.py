@@ -282,7 +282,7 @@ def _fast(
             pass_out(error)
             raise
 
-    def reflected(self: EagerTensor, other: float | np.ndarray) -> Any:
+    def apply_reflected(self: EagerTensor, other: float | np.ndarray) -> Any:
         x = self._array
         kind = type(other)
         dtype = x.dtype
@@ -303,7 +303,7 @@ def _fast(
             pass_out(error)
             raise
 
-    return operate, reflected
+    return operate, apply_reflected
 
 
 def _show(prim: Primitive, operands: tuple, result: EagerTensor) -> None:

@@ -356,10 +356,10 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         value = convert_to_tensor(value, dtype=self._dtype)
         if rule == "assign":
             self._check_assigned(value)
-        self._traced(rule, value)
+        self._update_in_trace(rule, value)
         return self if read_value else None
 
-    def _traced(self, rule: str, *operands: object, **params: object) -> Any:
+    def _update_in_trace(self, rule: str, *operands: object, **params: object) -> Any:
         """A change by one of the rules of `update_variable`, inside a trace; the variable."""
         hooks.update_variable(*operands, variable=self.handle, rule=rule, **params)
         return self
@@ -373,18 +373,18 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         present = self._tensor
         done = False
         if present is not None and self._held is None:
-            made = self._updated(present, delta, kernel, what)
+            made = self._compute_update(present, delta, kernel, what)
             own = vars(self)  # `_tensor` may be a property: no call between these lines
             if self._held is None and self._group is None and own["_tensor"] is present:
                 own["_tensor"] = made
                 done = True
         if not done:  # somebody holds it, or another thread was faster
             with locking.holding(self):
-                self._tensor = self._updated(self.present(), delta, kernel, what)
+                self._tensor = self._compute_update(self.present(), delta, kernel, what)
         if dispatch.state.observer is not None:
             dispatch.state.observer.variable_written(self, True)
 
-    def _updated(
+    def _compute_update(
         self, present: Any, delta: Any, kernel: Callable[[Any, Any], Any], what: str
     ) -> Any:
         if delta.dims != present.dims:

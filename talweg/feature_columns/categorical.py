@@ -343,7 +343,7 @@ def categorical_column_with_vocabulary_file(
     num_oov_buckets: int = 0,
     file_format: str | None = None,
 ) -> VocabularyFileCategoricalColumn:
-    """As `categorical_column_with_vocabulary_list`, with a word on each line of a file."""
+    """Make a categorical column whose vocabulary stands in a file, a word on each line."""
     check_key(key)
     if not vocabulary_file:
         raise value_error("TW207", f"Missing vocabulary_file in {key}.", "a path")

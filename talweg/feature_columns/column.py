@@ -1,4 +1,4 @@
-"""What columns of features share: how raw features are found, and what becomes of them."""
+"""The base classes of feature columns: look-up of raw features, and their transformation."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class _Indicator(NamedTuple):
 
 
 class IndicatorColumn(_Indicator, DenseColumn):
-    """How often each id is there, or the sum of its weights."""
+    """The counts of each id, or the sums of its weights."""
 
     @property
     def name(self) -> str:
@@ -111,9 +111,11 @@ class EmbeddingColumn(_Embedding, DenseColumn):
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
         """The rows of a batch; `state_manager.get_variable(column, name)` gives the table."""
         table = state_manager.get_variable(self, "embedding_weights")
-        return self.looked_up(table, transformation_cache, state_manager)
+        return self.look_up_rows(table, transformation_cache, state_manager)
 
-    def looked_up(self, table: Any, transformation_cache: Any, state_manager: object = None) -> Any:
+    def look_up_rows(
+        self, table: Any, transformation_cache: Any, state_manager: object = None
+    ) -> Any:
         """The rows of a batch, of this table."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)

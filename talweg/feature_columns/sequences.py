@@ -155,7 +155,7 @@ def sequence_numeric_column(
     dtype: Any = float32,
     normalizer_fn: object = None,
 ) -> SequenceNumericColumn:
-    """As `numeric_column`, of sequences; default_value fills up short ones.
+    """Make a column as `numeric_column` does, of sequences; default_value fills up short ones.
 
     >>> import talweg as tf
     >>> tf.feature_column.sequence_numeric_column("speed").parse_example_spec
@@ -175,7 +175,7 @@ def sequence_numeric_column(
 
 @export("feature_column.make_parse_example_spec")
 def make_parse_example_spec(feature_columns: Any) -> dict:
-    """What `tf.io.parse_example` needs to read the features of columns.
+    """Return the specification that `tf.io.parse_example` needs to read the features of columns.
 
     ValueError for what is no column, and for a feature that two columns read in different ways.
 

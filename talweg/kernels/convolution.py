@@ -234,7 +234,7 @@ def _scatter_rows(
     dilation: Sequence[int],
     groups: int,
 ):
-    """As `_scatter_planes` with channels in front, so that few channels still make long rows."""
+    """Scatter as `_scatter_planes`, with channels in front: few channels still make long rows."""
     kernel, outputs, depth = w.shape[:-2], g.shape[1:-1], w.shape[-2]
     taps, sizes = math.prod(kernel), total.shape[1:-1]
     matrices = _by_group(w, groups)

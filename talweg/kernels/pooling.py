@@ -163,7 +163,7 @@ def window_counts(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """How many elements of x each window has, per spatial axis: numbers or vectors to multiply."""
+    """Count the elements of x in each window, per spatial axis: numbers or vectors to multiply."""
     if not any(map(any, padding)):
         return list(window)
     counts = []

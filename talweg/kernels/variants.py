@@ -1,4 +1,4 @@
-"""Values of dtype variant: lists of tensors, and what a branch or loop kept of its inside.
+"""Values of dtype variant: lists of tensors, and the residuals of branches and loops.
 
 Both are pure values: writing an element of a `List` gives a new list, and the old one stays what it
 was.  The newest version owns the elements, an older one remembers the one element in which it
@@ -22,7 +22,7 @@ import numpy as np
 
 
 class ResidualArrays:
-    """The residuals that one compiled program gives another: arrays, and what they stand for.
+    """The residuals that one compiled program gives another: arrays, and their structure.
 
     The form is equal for what a program can be given in the same way; `form.rebuild(arrays)` is the
     list or history, and `form.size(arrays)` how many elements it has, or trips it stands for.
@@ -35,7 +35,7 @@ class ResidualArrays:
 
 
 class Tree:
-    """A structure of values: a list, the residuals of a loop, and what the compiler has for them.
+    """A structure of values: a list, the residuals of a loop, and the compiler's values for them.
 
     Where a part is no tree it is a value, or None for one that is absent.
     """
@@ -179,7 +179,7 @@ def _write(elements: Any, place: int, value: Any) -> None:
 
 
 class History(Tree):
-    """What a branch or loop kept: how often it ran, and values by inner node.
+    """The residuals of a branch or loop: its trip count, and values by inner node.
 
     Its cotangent and its tangent are histories, too.
     """

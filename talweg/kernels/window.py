@@ -79,7 +79,7 @@ def output_sizes(
     )
 
 
-def transposed_sizes(
+def infer_transposed_sizes(
     outputs,
     window: Sequence[int],
     strides: Sequence[int],

@@ -29,7 +29,7 @@ def _sum_of(sizes: list[Any]) -> Any:
 
 
 class _BlockOperators(_OfSeveral):
-    """What block operators have: arguments cut into blocks, or given as a list of them."""
+    """Base of block operators: arguments are cut into blocks, or given as a list of them."""
 
     def _diagonal_blocks(self) -> list[LinearOperator]:
         raise NotImplementedError
@@ -307,7 +307,7 @@ class LinearOperatorBlockLowerTriangular(_BlockOperators):
             lines.append(_concat_blocks(parts, -1))
         return _concat_blocks(lines, -2)
 
-    def _sliced(self, key: tuple) -> Any:
+    def _slice(self, key: tuple) -> Any:
         rows = [[block[key] for block in row] for row in self._operators]
         return LinearOperatorBlockLowerTriangular(rows, **self._hints._asdict())
 

@@ -115,7 +115,7 @@ class CompositeOperator(LinearOperator):
     def _type_spec(self) -> LinearOperatorSpec:
         return LinearOperatorSpec(self)
 
-    def _sliced(self, key: tuple) -> Any:
+    def _slice(self, key: tuple) -> Any:
         made = copy.copy(self)
         made._parameters = dict(self._parameters)
         for name in self._present():
@@ -168,7 +168,7 @@ def _take_operators(held: Any, rest: list) -> Any:
 
 
 class LinearOperatorSpec(TypeSpec):
-    """What is known of an operator: its class, hints, and the specs of its tensors."""
+    """The spec of an operator: its class, hints, and the specs of its tensors."""
 
     __slots__ = ("_like", "_specs")
 
@@ -213,8 +213,8 @@ class LinearOperatorSpec(TypeSpec):
         """What files call this kind of spec."""
         return f"tf.linalg.{type(self._like).__name__}Spec"
 
-    def registered_state(self) -> tuple:
-        """(specs of tensors and operators, what is static, names that prefer to be static)."""
+    def collect_state(self) -> tuple:
+        """Return (specs of tensors and operators, static arguments, names that may be static)."""
         like = self._like
         rest = list(self._specs)
         parts: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Hints: what is promised of an operator's matrix, and what follows for others made of it.
+"""Hints: promised properties of an operator's matrix, and what follows for operators made of it.
 
 A hint is True, False, or None for "not said".  Nothing is checked but that hints of one operator do
 not contradict each other; `assert_*` check the numbers.

@@ -1,4 +1,4 @@
-"""LinearOperator: a (batch of) matrices known by what they do, and what can be done with them.
+"""LinearOperator: a matrix, or a batch of them, defined by its methods, and the operations on it.
 
 A class gives `_shape`, `_shape_tensor`, `_matmul` and whatever it does better than the defaults
 here, which go through the dense matrix.  What two operators make together (products, solutions)
@@ -472,9 +472,9 @@ class LinearOperator(Module):
 
     def __getitem__(self, slices: TensorLike) -> Any:
         key = slices if type(slices) is tuple else (slices,)
-        return self._sliced(key)
+        return self._slice(key)
 
-    def _sliced(self, key: tuple) -> Any:
+    def _slice(self, key: tuple) -> Any:
         raise NotImplementedError(f"{type(self).__name__} cannot be sliced.")
 
     def __repr__(self) -> str:

@@ -294,7 +294,7 @@ class LinearOperatorTridiag(CompositeOperator):
             return sizes
         return look_up("concat")([sizes[:-2], sizes[-1:], sizes[-1:]], 0)
 
-    def _banded(self, adjoint: bool) -> Any:
+    def _collect_diagonals(self, adjoint: bool) -> Any:
         """The three diagonals, of the adjoint if asked."""
         compact = self._compact()
         if not adjoint:
@@ -307,13 +307,13 @@ class LinearOperatorTridiag(CompositeOperator):
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         x = adjoint_of(x) if adjoint_arg else x
         return look_up("linalg.tridiagonal_matmul")(
-            *common_batch([self._banded(adjoint), x]), diagonals_format="compact"
+            *common_batch([self._collect_diagonals(adjoint), x]), diagonals_format="compact"
         )
 
     def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         return look_up("linalg.tridiagonal_solve")(
-            *common_batch([self._banded(adjoint), rhs]), diagonals_format="compact"
+            *common_batch([self._collect_diagonals(adjoint), rhs]), diagonals_format="compact"
         )
 
     def _to_dense(self) -> Any:

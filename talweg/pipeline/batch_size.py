@@ -1,4 +1,4 @@
-"""How many elements the batches of a dataset have, as far as its stages say."""
+"""Static analysis of a pipeline: the size of its batches, where its stages tell it."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class PaddedBatch(Stage):
         self.fill = fill  # the size for which unknown ones stand; None: the largest of a batch
         leaves = source.layout.flat
         self.paddings = _paddings(source.layout, values)
-        self.shapes = _padded_shapes(source.layout, shapes)
+        self.shapes = _infer_padded_shapes(source.layout, shapes)
         known = count if type(count) is int and drop_remainder is True else None
         specs = [
             leaf
@@ -252,7 +252,7 @@ def pad_arrays(items: tuple, shape: TensorShape, value: object, fill: int | None
     return out
 
 
-def _padded_shapes(layout: ElementLayout, shapes: object) -> list:
+def _infer_padded_shapes(layout: ElementLayout, shapes: object) -> list:
     """The shape to fill up to, of each leaf."""
     if shapes is None:
         for leaf in layout.flat:

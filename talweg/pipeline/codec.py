@@ -49,7 +49,7 @@ def encode(layout: ElementLayout, flat: tuple) -> bytes:
 
 
 def decode(layout: ElementLayout, data: bytes) -> tuple:
-    """An element from bytes; DataLossError for what is none."""
+    """Decode an element from bytes; DataLossError for bytes that hold none."""
     try:
         (size,) = _LENGTH.unpack_from(data)
         offset = _LENGTH.size + size

@@ -1,4 +1,4 @@
-"""CSV files: records of typed fields, and what the types of columns are."""
+"""CSV files are records of typed fields; the types of their columns are inferred here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CsvField:
     """
 
     def __init__(self, default: TensorLike, dtypes: bool):
-        named = None if not dtypes or isinstance(default, Tensor) else _named_dtype(default)
+        named = None if not dtypes or isinstance(default, Tensor) else _find_named_dtype(default)
         if named is not None:
             self.dtype, self.default = named, None
         else:
@@ -54,7 +54,7 @@ class CsvField:
         return text(found) if self.dtype is string else found
 
 
-def _named_dtype(default: object) -> DType | None:
+def _find_named_dtype(default: object) -> DType | None:
     """The dtype that something names; None if it is a value."""
     if not isinstance(default, (DType, np.dtype, type, str, int)):
         return None

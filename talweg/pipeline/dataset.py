@@ -65,11 +65,11 @@ if TYPE_CHECKING:
 
 
 class DatasetV2:
-    """What libraries know a dataset by: the name of its class in TensorFlow."""
+    """The class name by which libraries recognise a dataset, as in TensorFlow."""
 
 
 class MakingDataset:
-    """What makes a dataset when a graph runs, of the tensors that `stage` uses."""
+    """The operation that makes a dataset when a graph runs, of the tensors that `stage` uses."""
 
     def __init__(self, stage: Stage, ids: list[int]):
         self.stage, self._ids = stage, ids
@@ -128,11 +128,11 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def _type_spec(self) -> DatasetSpec:
         return DatasetSpec(self.element_spec)
 
-    def bound(self) -> Bound:
+    def bind(self) -> Bound:
         """The pipeline with all values it needs; TypeError if it uses tensors of a graph."""
         return bind(self.stage)
 
-    def bound_in(self, run: IterationRun) -> Bound:
+    def bind_in(self, run: IterationRun) -> Bound:
         """The pipeline as part of another one."""
         found = unknowns(self.stage)
         if not found:
@@ -147,7 +147,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
                 0
             ]
         with dispatch.eagerly():
-            return wrap(np.int64(self.bound().size()))
+            return wrap(np.int64(self.bind().size()))
 
     def options(self) -> Options:
         """The options, those of its inputs included."""
@@ -179,7 +179,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
                     hint="tf.data.Dataset.cardinality()",
                 )
             )
-        size = self.bound().size()
+        size = self.bind().size()
         if size < 0:
             why = "infinite" if size == -1 else "unknown"
             hint = (
@@ -252,7 +252,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         if not in_graph():
             flat = tuple([element.content_of(leaf) for leaf in leaves])
             run = IterationRun({}, None)
-            return function.layout.value(_reduce(self.bound(), flat, function, run))
+            return function.layout.value(_reduce(self.bind(), flat, function, run))
         return self._reduce_in_graph(leaves, function)
 
     def _reduce_in_graph(self, leaves: list, function: DataFunction) -> Any:
@@ -275,14 +275,14 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         """The only element; InvalidArgumentError if there is none, or more than one."""
         layout = self.stage.layout
         if not in_graph():
-            return layout.value(_single(self.bound()))
+            return layout.value(_single(self.bind()))
         call = lambda bound: tuple(layout.parts(_single(unwrap_variant(bound))))  # noqa: E731
         found = run_effect("DatasetToSingleElement", _avals(layout), call, self._variant_tensor)
         return _together(layout, found)
 
-    def traced_steps(self) -> tuple:
+    def trace_steps(self) -> tuple:
         """For a loop in a graph: what says whether there is an element, and what takes it."""
-        return OwnedIterator(self).traced_steps()
+        return OwnedIterator(self).trace_steps()
 
     # -- as one tensor
 

@@ -1,4 +1,4 @@
-"""What an element of a dataset is made of, and its flat form inside pipelines.
+"""The structure of a dataset's elements, and their flat form inside pipelines.
 
 An element is a nest of tuples, namedtuples, dictionaries and attrs classes; a *list* is no nest
 here but a tensor to be.  Inside a pipeline it is a tuple with one item for each leaf: the array of
@@ -155,7 +155,7 @@ def content_of(leaf: object) -> Any:
     if isinstance(leaf, Several):
         return tuple([content_of(value) for value in leaf.values])
     if hasattr(leaf, "bound"):
-        return leaf.bound()
+        return leaf.bind()
     return leaf
 
 
@@ -205,7 +205,7 @@ class ElementLayout:
         """The element as a nest of arrays, which are the user's own."""
         return self._pack(map(_as_numpy, flat))
 
-    def flattened(self, value: TensorLike, what: str = "element") -> tuple:
+    def flatten_value(self, value: TensorLike, what: str = "element") -> tuple:
         """The flat form of an eager element of this structure; TypeError for another."""
         leaves = flatten(convert_element(value))
         if len(leaves) != len(self.flat):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ExtensionTypeBatchEncoder:
-    """How values of an extension type are batched (`tf.experimental.ExtensionTypeBatchEncoder`).
+    """The batching rules of an extension type (`tf.experimental.ExtensionTypeBatchEncoder`).
 
     As it is: a batch has batches of the tensors.  A type whose tensors do not share a first
     axis gives an encoder of its own as `__batch_encoder__`.

@@ -33,7 +33,7 @@ def text(data: bytes) -> np.ndarray:
 
 
 class Files(Stage):
-    """What stands in files: one after the other, or `parallel` of them in turn."""
+    """The source stage of files' records: one file after the other, or `parallel` in turn."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ def lines(path: str, compression: str) -> Iterator[bytes]:
             yield line
 
 
-def fixed_records(size: int, header: int, footer: int) -> Reader:
+def make_fixed_reader(size: int, header: int, footer: int) -> Reader:
     """A reader of records of `size` bytes between a header and a footer."""
 
     def read(path: str, compression: str) -> Iterator[bytes]:

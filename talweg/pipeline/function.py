@@ -67,7 +67,7 @@ class DataFunction:
         outer = dispatch.context.base
         try:
             self.concrete.trace(
-                lambda *tensors: self._traced(called, list(tensors)),
+                lambda *tensors: self._trace(called, list(tensors)),
                 [f"args_{number}" for number in range(len(specs))],
             )
         except BaseException:
@@ -79,7 +79,7 @@ class DataFunction:
         del self._result
         self._vectorized: Any = _UNKNOWN
 
-    def _traced(self, function: Callable[..., Any], tensors: list) -> list:
+    def _trace(self, function: Callable[..., Any], tensors: list) -> list:
         """The function's results as a flat list of tensors; remembers their specs."""
         arguments = []
         for layout in self.layouts:
@@ -168,7 +168,7 @@ class DataFunction:
 
 
 def _executing(program: Program, state: object) -> Callable[..., list]:
-    """What runs a program: the interpreter while that takes little time for an element.
+    """Choose a program's executor: the interpreter while that takes little time for an element.
 
     For small elements it is faster than machine code, which has to be entered.
     """

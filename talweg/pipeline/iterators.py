@@ -92,7 +92,7 @@ def unwrap_variant(value: object) -> Any:
 
 
 class IteratorOperation:
-    """What an operation on iterators does when a graph runs."""
+    """The action of an operation on iterators when a graph runs."""
 
     def __init__(self, tf_type: str, avals: tuple, call: Callable[..., Any]):
         self.tf_type, self.avals, self.call = tf_type, avals, call
@@ -172,7 +172,7 @@ class Iterator(Trackable):
             )
         else:
             self._dataset = dataset
-            self._cursor = Cursor(dataset.bound().start(), self._layout)
+            self._cursor = Cursor(dataset.bind().start(), self._layout)
 
     def _take_variant(self, tensor: object) -> None:
         self._cursor = unwrap_variant(tensor._array) if type(tensor) is EagerTensor else None
@@ -264,7 +264,7 @@ class Iterator(Trackable):
         )
         return OptionalSpec(self._layout.spec).from_variant(tensor)
 
-    def traced_steps(self) -> tuple:
+    def trace_steps(self) -> tuple:
         """For a loop in a graph: what says whether there is an element, and what takes it."""
 
         def more() -> Any:
@@ -281,7 +281,7 @@ class Iterator(Trackable):
         return {"_ITERATOR": wrap(element.np.int64(self._cursor.taken))}
 
     def _restore_from_tensors(self, restored_tensors: dict) -> None:
-        self._cursor.go_to(self._dataset.bound().start(), int(restored_tensors["_ITERATOR"]))
+        self._cursor.go_to(self._dataset.bind().start(), int(restored_tensors["_ITERATOR"]))
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} object at {hex(id(self))}>"
@@ -298,7 +298,7 @@ class NumpyIterator:
 
     def __init__(self, dataset: Any):
         self._layout = dataset.stage.layout
-        self._cursor = Cursor(dataset.bound().start(), self._layout)
+        self._cursor = Cursor(dataset.bind().start(), self._layout)
 
     def __iter__(self) -> NumpyIterator:
         return self
@@ -438,13 +438,13 @@ class Optional:
     def get_value(self, name: str | None = None) -> Any:
         """The element; InvalidArgumentError if there is none."""
         if self._variant is None:
-            return self._layout.value(self._given())
+            return self._layout.value(self._require_flat())
         layout = self._layout
-        call = lambda found: tuple(layout.parts(unwrap_variant(found)._given()))  # noqa: E731
+        call = lambda found: tuple(layout.parts(unwrap_variant(found)._require_flat()))  # noqa: E731
         tensors = run_effect("OptionalGetValue", avals_of(layout), call, self._variant)
         return element_in_graph(layout, tensors)
 
-    def _given(self) -> tuple:
+    def _require_flat(self) -> tuple:
         if self._flat is None:
             raise InvalidArgumentError(
                 None, None, compose("TW209", "The given optional does not have a value.")

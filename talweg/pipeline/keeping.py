@@ -138,7 +138,7 @@ class _Parts(Tensors):
 
     def start(self, run: IterationRun) -> Any:
         """One after the other."""
-        remaining = iter([dataset.bound_in(run) for dataset in self.datasets])
+        remaining = iter([dataset.bind_in(run) for dataset in self.datasets])
 
         def step() -> tuple:
             for bound in remaining:

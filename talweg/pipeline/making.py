@@ -133,7 +133,7 @@ class Making:
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What `generator(*args)` yields, called once a pass; args arrive as arrays.
+        """Make a dataset of the elements that `generator(*args)` yields; args arrive as arrays.
 
         output_signature: a nest of specs; or output_types and perhaps output_shapes.  An element
         that does not fit raises InvalidArgumentError when it is asked for.

@@ -89,7 +89,7 @@ class Filter(Stage):
             return None
         take, one, order, call = rows.take, rows.one, rows.order, self.function.run_with(run)
 
-        def kept(count: int) -> Any:
+        def keep_rows(count: int) -> Any:
             parts: list = []
             missing = count
             while missing > 0:
@@ -105,7 +105,7 @@ class Filter(Stage):
                 missing -= len(parts[-1])
             return np.concatenate(parts) if parts else range(0)
 
-        return rows.ordered(_cut(kept))
+        return rows.reorder(_cut(keep_rows))
 
     def start(self, run: IterationRun) -> Next:
         """Pass over those for which it is false."""
@@ -201,11 +201,11 @@ class Enumerate(Stage):
             return None
         take, one, first = rows.take, rows.one, self.first
 
-        def numbered(numbers: np.ndarray) -> list:
+        def number_rows(numbers: np.ndarray) -> list:
             return [as_numbers(numbers).astype(np.int64) + first, *take(numbers)]
 
         return Rows(
-            numbered,
+            number_rows,
             lambda number: (np.int64(number + first), *one(number)),
             rows.order,
             rows.length,
@@ -328,7 +328,7 @@ class UniqueElements(Stage):
         super().__init__(source.layout, source)
 
     def start(self, run: IterationRun) -> Next:
-        """Remember what was there."""
+        """Return a step that gives each different element once; it remembers the earlier ones."""
         source = self.inputs[0].start(run)
         seen: set = set()
 

@@ -69,7 +69,7 @@ class Zip(Stage):
         return step
 
 
-def nested_layout(function: DataFunction, what: str) -> ElementLayout:
+def find_nested_layout(function: DataFunction, what: str) -> ElementLayout:
     """The layout of the datasets that a function gives; TypeError if it gives none."""
     spec = function.layout.spec
     if not hasattr(spec, "dataset_layout"):
@@ -88,7 +88,7 @@ class FlatMap(Stage):
 
     def __init__(self, source: Any, function: Callable[..., Any]):
         self.function = DataFunction(function, [source.layout], "Dataset.flat_map()")
-        super().__init__(nested_layout(self.function, "flat_map"), source)
+        super().__init__(find_nested_layout(self.function, "flat_map"), source)
 
     def leaves(self) -> list:
         """What the function captured."""
@@ -120,7 +120,7 @@ class Interleave(Stage):
 
     def __init__(self, source: Any, function: Callable[..., Any], cycle: int, block: int):
         self.function = DataFunction(function, [source.layout], "Dataset.interleave()")
-        super().__init__(nested_layout(self.function, "interleave"), source)
+        super().__init__(find_nested_layout(self.function, "interleave"), source)
         self.cycle, self.block = cycle, block
 
     def leaves(self) -> list:
@@ -288,7 +288,7 @@ class GroupByWindow(Stage):
         number = ElementLayout(TensorSpec((), int64))
         self.reduce = DataFunction(reduce, [number, ElementLayout(group_spec)], "group_by_window()")
         self.group_size = DataFunction(size, [number], "group_by_window()")
-        super().__init__(nested_layout(self.reduce, "group_by_window"), source)
+        super().__init__(find_nested_layout(self.reduce, "group_by_window"), source)
         for function, what in ((self.key, "key_func"), (self.group_size, "window_size_func")):
             spec = function.layout.spec
             if not isinstance(spec, TensorSpec) or spec.dtype is not int64:
@@ -439,18 +439,18 @@ class Given(Stage):
         """The tensor."""
         return [self.tensor]
 
-    def _bound(self, run: IterationRun) -> Bound:
+    def _take_bound(self, run: IterationRun) -> Bound:
         return run.array(self.tensor)
 
     def size(self, run: IterationRun) -> int:
         """That of the dataset."""
-        return self._bound(run).size()
+        return self._take_bound(run).size()
 
     def rows(self, run: IterationRun) -> Rows | None:
         """Those of the dataset."""
-        bound = self._bound(run)
+        bound = self._take_bound(run)
         return bound.stage.rows(run.within(bound))
 
     def start(self, run: IterationRun) -> Next:
         """As the dataset does."""
-        return self._bound(run).start(run)
+        return self._take_bound(run).start(run)

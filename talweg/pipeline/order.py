@@ -65,7 +65,7 @@ class Take(PassOn):
         if rows is None or left < 0:
             return rows
         if not left:
-            return rows.ordered(_nothing, nothing_to_begin)
+            return rows.reorder(_nothing, nothing_to_begin)
         order = rows.order
 
         def first(count: int) -> Any:
@@ -76,7 +76,7 @@ class Take(PassOn):
             left = left - len(chunk) if len(chunk) else 0
             return chunk
 
-        return rows.ordered(first)
+        return rows.reorder(first)
 
     def start(self, run: IterationRun) -> Next:
         """Count down."""
@@ -127,7 +127,7 @@ class Skip(PassOn):
             return None
         order, left = rows.order, run.number(self.count)
         if left < 0:
-            return rows.ordered(_nothing, nothing_to_begin)
+            return rows.reorder(_nothing, nothing_to_begin)
 
         def last(count: int) -> Any:
             nonlocal left
@@ -136,7 +136,7 @@ class Skip(PassOn):
                 left = left - len(chunk) if len(chunk) else 0
             return order(count)
 
-        return rows.ordered(last)
+        return rows.reorder(last)
 
     def start(self, run: IterationRun) -> Next:
         """Pass over the first ones."""
@@ -216,7 +216,7 @@ class Shard(PassOn):
                 if len(kept):
                     return kept
 
-        return rows.ordered(every)
+        return rows.reorder(every)
 
     def start(self, run: IterationRun) -> Next:
         """Pass over the others."""
@@ -279,7 +279,7 @@ class Repeat(PassOn):
             return rows.order
 
         if not left:
-            return first.ordered(_nothing, nothing_to_begin)
+            return first.reorder(_nothing, nothing_to_begin)
         found_any, once_more = False, self._begins_once_more(left)
 
         def again(count: int) -> Any:
@@ -297,7 +297,7 @@ class Repeat(PassOn):
                 found_any = False
                 order = begun()
 
-        return first.ordered(again)
+        return first.reorder(again)
 
     def start(self, run: IterationRun) -> Next:
         """Begin anew at the end."""
@@ -432,7 +432,7 @@ class Shuffle(PassOn):
             nonlocal step
             step = shuffle(numbers, run.number(self.buffer_size), self._draws(run))
 
-        def shuffled_order(count: int) -> np.ndarray:
+        def draw_order(count: int) -> np.ndarray:
             drawn = []
             try:
                 for _ in range(count):
@@ -441,7 +441,7 @@ class Shuffle(PassOn):
                 pass
             return np.array(drawn, np.int64)
 
-        return rows.ordered(shuffled_order, begin)
+        return rows.reorder(draw_order, begin)
 
     def start(self, run: IterationRun) -> Next:
         """From the buffer."""
@@ -455,7 +455,7 @@ class Shuffle(PassOn):
 def shuffle(
     begin: Callable[[], Callable[[], Any]], size: int, numbers: Iterator[int]
 ) -> Callable[[], Any]:
-    """What a source gives, drawn from a buffer of `size` places (any number, if negative).
+    """Give a source's elements at random from a buffer of `size` places (any number, if negative).
 
     The source begins with the first element that is asked for, as TensorFlow's does.
     """

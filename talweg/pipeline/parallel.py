@@ -98,7 +98,7 @@ class Channel:
 
 
 class UnwantedError(BaseException):
-    """Nobody wants what a worker is computing."""
+    """The consumer does not want the result any more that a worker is computing."""
 
 
 class _Worker(threading.local):

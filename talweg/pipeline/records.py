@@ -62,7 +62,7 @@ class InflatedFile(io.RawIOBase):
 
 
 class RecordReader:
-    """A file that is read, decompressed; DataLossError where what is compressed is damaged."""
+    """A reader of one file, decompressed; DataLossError where compressed bytes are damaged."""
 
     def __init__(self, path: str, compression: str):
         kind = compression.upper()
@@ -119,7 +119,7 @@ class RecordReader:
         try:
             return action(*arguments)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise damaged_error(str(error), self.path) from None
+            raise make_damaged_error(str(error), self.path) from None
         except OSError as error:
             raise from_system(error, self.path) from None
 
@@ -151,20 +151,20 @@ def records_in(path: str, compression: str = "") -> Iterator[bytes]:
             if not head:
                 return
             if len(head) < HEAD.size:
-                raise damaged_error(f"truncated record at {offset}", path)
+                raise make_damaged_error(f"truncated record at {offset}", path)
             length, check = HEAD.unpack(head)
             if mask_checksum(crc32c(head[:8])) != check:
-                raise damaged_error(f"corrupted record at {offset}", path)
+                raise make_damaged_error(f"corrupted record at {offset}", path)
             record, tail = file.read(length), file.read(TAIL.size)
             if len(record) < length or len(tail) < TAIL.size:
-                raise damaged_error(f"truncated record at {offset}", path)
+                raise make_damaged_error(f"truncated record at {offset}", path)
             if mask_checksum(crc32c(record)) != TAIL.unpack(tail)[0]:
-                raise damaged_error(f"corrupted record at {offset + HEAD.size}", path)
+                raise make_damaged_error(f"corrupted record at {offset + HEAD.size}", path)
             yield record
             offset += HEAD.size + length + TAIL.size
 
 
-def damaged_error(what: str, path: str) -> Exception:
+def make_damaged_error(what: str, path: str) -> Exception:
     """The error of a file whose bytes are not what was written."""
     return DataLossError(None, None, compose("TW209", f"{what} in {path}"))
 

@@ -30,7 +30,7 @@ KEY = ElementLayout(TensorSpec((), int64))
 
 
 class Reducer:
-    """How a group is reduced: first state of a key, next state, result."""
+    """The three functions that reduce a group: first state of a key, next state, result."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class ToRagged(Stage):
         ]
         self.dtype = as_dtype(splits_dtype)
         specs = [
-            _ragged_spec(leaf, self.dtype) if flag else leaf
+            _make_ragged_spec(leaf, self.dtype) if flag else leaf
             for leaf, flag in zip(source.layout.flat, self.flags)
         ]
         super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
@@ -208,7 +208,7 @@ class ToRagged(Stage):
         """Divide all but the last dimension."""
         source, flags = self.inputs[0].start(run), self.flags
 
-        def divided(array: np.ndarray) -> Any:
+        def split_rows(array: np.ndarray) -> Any:
             if array.ndim < 2:
                 return array
             return RaggedTensor.from_tensor(
@@ -216,11 +216,11 @@ class ToRagged(Stage):
             )
 
         return lambda: tuple(
-            [divided(item) if flag else item for item, flag in zip(source(), flags)]
+            [split_rows(item) if flag else item for item, flag in zip(source(), flags)]
         )
 
 
-def _ragged_spec(leaf: object, splits_dtype: Any) -> RaggedTensorSpec:
+def _make_ragged_spec(leaf: object, splits_dtype: Any) -> RaggedTensorSpec:
     if leaf.shape.rank is None:
         raise value_error("TW203", f"ragged_batch: the rank of {leaf!r} must be known")
     return RaggedTensorSpec(leaf.shape, leaf.dtype, leaf.shape.rank - 1, splits_dtype)

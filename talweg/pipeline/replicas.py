@@ -27,7 +27,7 @@ class Shared(Stage):
     name = "_RebatchDataset"
 
     def __init__(self, source: Stage, count: int, chosen: Sequence[int] | None = None):
-        specs = [_shared_spec(leaf, count) for leaf in source.layout.flat]
+        specs = [_derive_part_spec(leaf, count) for leaf in source.layout.flat]
         self.count, self.chosen = count, range(count) if chosen is None else chosen
         given = len(self.chosen)
         super().__init__(
@@ -106,7 +106,7 @@ def _layout(layout: ElementLayout, specs: list, count: int) -> ElementLayout:
     )
 
 
-def _shared_spec(spec: TypeSpec, count: int) -> TypeSpec:
+def _derive_part_spec(spec: TypeSpec, count: int) -> TypeSpec:
     """The spec of a replica's part; ValueError for what has no batches."""
     if isinstance(spec, NoneTensorSpec):
         return spec

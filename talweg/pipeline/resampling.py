@@ -56,7 +56,7 @@ def resample(dataset: Any, class_func: Any, target: Any, initial: object, seed: 
     def class_of(data: object) -> Any:
         return class_func(*data) if isinstance(data, tuple) else class_func(data)
 
-    def marked(*data: object) -> tuple[Any, Any]:
+    def mark_class(*data: object) -> tuple[Any, Any]:
         element = data[0] if len(data) == 1 else data
         return class_func(*data), element
 
@@ -74,5 +74,5 @@ def resample(dataset: Any, class_func: Any, target: Any, initial: object, seed: 
     accepted = accepted.map(lambda which, chance, data: (which, data)).prefetch(3)
     weights = both.map(lambda accept, rest: find_public("stack")([rest, 1.0 - rest]))
     return make.sample_from_datasets(
-        [dataset.map(marked), accepted], weights, seed, stop_on_empty_dataset=True
+        [dataset.map(mark_class), accepted], weights, seed, stop_on_empty_dataset=True
     )

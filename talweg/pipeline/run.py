@@ -1,4 +1,4 @@
-"""What one pass over a dataset knows, and datasets with the values they were made of.
+"""The state of one pass over a dataset, and datasets bound to the values that they were made of.
 
 A pipeline may use tensors of a graph (sizes, captured tensors); `Bound` is one together with their
 values, which is what a dataset is when a graph runs.  `Run` is one iterator's view of it.

@@ -32,7 +32,7 @@ from talweg.formats import files
 from talweg.pipeline.codec import decode, encode, spec_from_json, spec_to_json
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
-from talweg.pipeline.records import RecordFile, damaged_error, records_in
+from talweg.pipeline.records import RecordFile, make_damaged_error, records_in
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import UNKNOWN, PassOn, Stage
 
@@ -82,7 +82,7 @@ class FileCache(PassOn):
                 flat = source()
             except End:
                 if seen != count:
-                    raise damaged_error(f"it has {seen} elements of {count}", path) from None
+                    raise make_damaged_error(f"it has {seen} elements of {count}", path) from None
                 raise
             seen += 1
             return flat
@@ -253,7 +253,7 @@ def about(path: str) -> dict:
     held = sum(map(_size, _shard_files(path, found, found["shards"])))
     if found["count"] * LEAST > held * (DENSEST if found["compression"] else 1):
         text = f"{found['count']} elements do not stand in files of {held} bytes"
-        raise damaged_error(f"the field 'count': {text}", str(Path(path) / ABOUT))
+        raise make_damaged_error(f"the field 'count': {text}", str(Path(path) / ABOUT))
     return found
 
 
@@ -270,22 +270,24 @@ def _size(path: str) -> int:
 
 
 def _check_json(file: Path, fields: dict[str, Callable[[Any], bool]]) -> dict:
-    """What a file in JSON says of elements; DataLossError unless each field is right."""
+    """Return the facts about elements in a JSON file; DataLossError unless each field is right."""
     try:
         facts = json.loads(file.read_bytes())
     except OSError as error:
         raise from_system(error, str(file)) from None
     except (ValueError, RecursionError) as error:
-        raise damaged_error(f"no JSON ({error})", str(file)) from None
+        raise make_damaged_error(f"no JSON ({error})", str(file)) from None
     if not isinstance(facts, dict):
-        raise damaged_error("no JSON object", str(file))
+        raise make_damaged_error("no JSON object", str(file))
     for key, is_right in fields.items():
         if not is_right(facts.get(key)):
-            raise damaged_error(f"the field {key!r} is {reprlib.repr(facts.get(key))}", str(file))
+            raise make_damaged_error(
+                f"the field {key!r} is {reprlib.repr(facts.get(key))}", str(file)
+            )
     try:
         spec_from_json(facts["spec"])
     except Exception as error:  # whatever a spec makes of parts that are none
-        raise damaged_error(f"the field 'spec' is none ({error})", str(file)) from None
+        raise make_damaged_error(f"the field 'spec' is none ({error})", str(file)) from None
     return facts
 
 
@@ -370,7 +372,7 @@ class Snapshot(PassOn):
         return
 
     def start(self, run: IterationRun) -> Next:
-        """Read what is there; else save it first."""
+        """Read the saved elements; save them first if there are none."""
         step: Any = None
 
         def first() -> tuple:

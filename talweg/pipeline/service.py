@@ -24,7 +24,7 @@ OFF = 0
 
 
 class Dispatcher:
-    """What is known at an address: datasets by id, workers, and iterations under way."""
+    """The server state at one address: datasets by id, workers, and iterations under way."""
 
     def __init__(self, port: int):
         self.address = f"localhost:{port}" if port else f"in-process:{next(_ports)}"

@@ -80,7 +80,7 @@ class IteratorResource:
         state[self] = Cursor(bound.start(), self.layout)
 
     def cursor(self, state: dict, values: tuple) -> Cursor:
-        """Where the session is; FailedPreconditionError if it has not begun."""
+        """Return the session's position; FailedPreconditionError if it has not begun."""
         running = state.get(self)
         if running is None and self.stage is not None:
             self.start(state, Bound(self.stage, dict(zip(self.unknown, values)), {}))

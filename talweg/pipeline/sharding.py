@@ -79,7 +79,7 @@ def _too_few(files: int, workers: int) -> InvalidArgumentError:
 
 
 def of_worker(dataset: Dataset, workers: int, index: int, replicas: int) -> Dataset:
-    """What one of so many workers has of a dataset, for its replicas, as its policy says.
+    """Return one worker's share of a dataset, for its replicas, as the policy says.
 
     NotFoundError where it asks for parts by file and the dataset reads none.
     """

@@ -76,7 +76,7 @@ def row_of(content: Any) -> Callable[[int], Any]:
     if content is None:
         return lambda place: None
     if isinstance(content, RaggedTensor):
-        return lambda place: _ragged_row(content, place)
+        return lambda place: _take_ragged_row(content, place)
     if isinstance(content, SparseTensor):
         return _sparse_rows(content)
     if isinstance(content, ExtensionType):
@@ -86,7 +86,7 @@ def row_of(content: Any) -> Callable[[int], Any]:
     return content.__getitem__
 
 
-def _ragged_row(content: RaggedTensor, place: int) -> Any:
+def _take_ragged_row(content: RaggedTensor, place: int) -> Any:
     row: Any = content[place]  # type: ignore[index]
     return row if isinstance(row, RaggedTensor) else row._array
 
@@ -114,9 +114,9 @@ def stack_contents(items: list, spec: TypeSpec, component: int) -> Any:
     if isinstance(spec, NoneTensorSpec):
         return None
     if isinstance(spec, SparseTensorSpec):
-        return _stacked_sparse(items)
+        return _stack_sparse(items)
     if isinstance(spec, ExtensionTypeSpec):
-        return _stacked_extensions(items, spec)
+        return _stack_extensions(items, spec)
     return _stack_ragged(items, spec)
 
 
@@ -145,7 +145,7 @@ def stack_arrays(items: list, component: int) -> np.ndarray:
     return out
 
 
-def _stacked_sparse(items: list) -> SparseTensor:
+def _stack_sparse(items: list) -> SparseTensor:
     parts = [[part._array for part in item._flat_components()] for item in items]
     indices = [
         np.concatenate([np.full((len(where), 1), place, np.int64), where], axis=1)
@@ -213,7 +213,7 @@ def _extension_rows(content: Any) -> Callable[[int], Any]:
     return lambda place: _decode(encoder, inner, [_plain(part(place)) for part in parts])
 
 
-def _stacked_extensions(items: list, spec: object) -> Any:
+def _stack_extensions(items: list, spec: object) -> Any:
     encoder = encoder_of(spec)
     columns = zip(*[structure.flatten(encoder.encode(spec, item)) for item in items])
     specs = structure.flatten(encoder.encoding_specs(spec))

@@ -81,7 +81,7 @@ def resolve_leaf(run: IterationRun, leaf: object) -> Any:
     if leaf is None:
         return None
     if hasattr(leaf, "stage"):
-        return leaf.bound_in(run)
+        return leaf.bind_in(run)
     if hasattr(leaf, "_flat_components"):
         parts = leaf._flat_components()
         if all([type(part) is EagerTensor for part in parts]):
@@ -106,9 +106,9 @@ class TensorSlices(Stage):
             )
         specs = [row_spec(element.spec_of(leaf)) for leaf in self.flat_leaves]
         super().__init__(ElementLayout(element.pack(self.value, specs)))
-        self.known = self._known_length()
+        self.known = self._find_length()
 
-    def _known_length(self) -> int | None:
+    def _find_length(self) -> int | None:
         """The common number of slices; ValueError where two differ."""
         sizes = [static_count(leaf) for leaf in self.flat_leaves]
         known = [size for size in sizes if size is not None]
@@ -263,7 +263,7 @@ class RandomNumbers(Stage):
 
 
 class FromGenerator(Stage):
-    """What a Python generator yields."""
+    """The source stage of the elements that a Python generator yields."""
 
     name = "_FlatMapDataset"
     waits = True
@@ -332,7 +332,7 @@ def as_operation_error(error: Exception) -> OpError:
 
 
 def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
-    """What makes flat elements of what a generator yields; InvalidArgumentError where it cannot."""
+    """Make the function that flattens yielded elements; InvalidArgumentError for misfits."""
     specs = layout.flat
     if not element.is_nested(layout.spec):
         (only,) = specs
@@ -365,7 +365,7 @@ def _take_leaf(value: float | np.ndarray, spec: TypeSpec) -> Any:
             return None
         leaf = element.as_leaf(value)
         if not spec.is_compatible_with(leaf):
-            raise _unexpected_error("not compatible with the expected spec", spec, value)
+            raise _make_unexpected_error("not compatible with the expected spec", spec, value)
         return element.content_of(leaf)
     dtype = spec.dtype
     try:
@@ -376,7 +376,7 @@ def _take_leaf(value: float | np.ndarray, spec: TypeSpec) -> Any:
         else:
             array = convert_to_tensor(value, dtype)._array
     except (TypeError, ValueError):
-        raise _unexpected_error(
+        raise _make_unexpected_error(
             "could not be converted to the expected type", dtype.name, value
         ) from None
     if not spec.shape.is_compatible_with(array.shape):
@@ -392,7 +392,7 @@ def _take_leaf(value: float | np.ndarray, spec: TypeSpec) -> Any:
     return array
 
 
-def _unexpected_error(happened: str, expected: object, value: object) -> Exception:
+def _make_unexpected_error(happened: str, expected: object, value: object) -> Exception:
     text = (
         f"TypeError: `generator` yielded an element that {happened}. The expected type was "
         f"{expected}, but the yielded element was {value!r}."

@@ -91,7 +91,7 @@ class Rows:
         self.computed = computed  # whether it pays to take many
         self.begin = begin  # called when an iterator is made, before the first `order`
 
-    def ordered(self, order: Order, begin: Callable[[], None] | None = None) -> Rows:
+    def reorder(self, order: Order, begin: Callable[[], None] | None = None) -> Rows:
         """The same rows in another order."""
         begin = self.begin if begin is None else begin
         return Rows(self.take, self.one, order, None, self.computed, begin)
@@ -164,7 +164,7 @@ def items_of(array: np.ndarray) -> Any:
 
 
 def rows_of_arrays(arrays: list) -> tuple[Callable[[Any], list], Callable[[int], tuple]]:
-    """How rows are taken from arrays with equal first dimensions."""
+    """Make rows of arrays with equal first dimensions."""
 
     def take(numbers: np.ndarray | range) -> list:
         if type(numbers) is range and numbers.step == 1:

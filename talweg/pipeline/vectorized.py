@@ -140,10 +140,10 @@ def _elementwise(node: Node, flags: list[bool]) -> Callable[..., Any]:
     if not any(missing):
         return kernel
 
-    def aligned(*arrays: object) -> Any:
+    def align(*arrays: object) -> Any:
         return kernel(*[_spread(array, count) for array, count in zip(arrays, missing)])
 
-    return aligned
+    return align
 
 
 def _spread(array: Any, missing: int) -> Any:

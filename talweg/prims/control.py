@@ -43,7 +43,7 @@ _LIST = Aval((), variant)
 
 
 def avals_outside(body: Body, operands: tuple, nodes: tuple) -> list[Aval]:
-    """What is known outside of inner nodes: sizes that only exist inside are unknown."""
+    """Return the abstract values of inner nodes from outside: sizes made inside are unknown."""
     known: dict[Any, Any] = {}
     for node, outside in zip(body.inputs, operands):
         if node.aval.dims is None or outside.dims is None:
@@ -191,7 +191,7 @@ class inner_value:
     traits = {Trait.PASSES_ON}
 
     def infer(history, *, inner, stacked, rows=()):
-        dims, dtype = fixed_dims(inner.aval), inner.aval.dtype
+        dims, dtype = keep_fixed_dims(inner.aval), inner.aval.dtype
         if stacked or dtype is variant:
             return _LIST
         return Aval(None if dims is None else (*rows, *dims), dtype)
@@ -211,7 +211,7 @@ class inner_value:
         return None if t is None else history_part(t, *zero_like(z), inner=inner, **zero(z))
 
 
-def fixed_dims(aval: Aval) -> tuple | None:
+def keep_fixed_dims(aval: Aval) -> tuple | None:
     """The dimensions of `aval`, None where they are no numbers."""
     if aval.dims is None:
         return None

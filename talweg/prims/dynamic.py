@@ -19,7 +19,7 @@ from talweg.core.errors import NeedsStaticError, OpError, invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.roles import Trait
-from talweg.prims.layout import broadcast_to, like, pad, sliced_size
+from talweg.prims.layout import broadcast_to, count_sliced, like, pad
 from talweg.prims.rounding import mod
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def slice_count(start: Size | None, stop: Size | None, step: int | None, size: S
         return None
 
 
-def sliced_dims(dims: tuple, key: tuple):
+def slice_dims(dims: tuple, key: tuple):
     """The dimensions of x[key] for x of shape `dims`."""
     found = []
     for size, part in zip(dims, key):
@@ -144,7 +144,7 @@ class slice_by:
                 raise invalid(
                     "TW206", f"getitem: slice index {part} of dimension {axis} out of bounds"
                 )
-        return Aval(sliced_dims(x.dims, key), x.dtype)
+        return Aval(slice_dims(x.dims, key), x.dtype)
 
     def numpy(x: np.ndarray, *, key):
         return x[as_index(key, x.shape)]
@@ -157,7 +157,7 @@ class slice_by:
 
     def expand(t, x, *, key):
         y = t.strided_slice(x, **resolve_key(key, x.dims))
-        return t.reshape(y, shape=sliced_dims(x.dims, key))
+        return t.reshape(y, shape=slice_dims(x.dims, key))
 
     memory = "view"
     samples = KEYS
@@ -191,7 +191,7 @@ class unslice_by:
 
     def expand(t, g, *, key, shape):
         bounds = resolve_key(key, shape)
-        sizes = [sliced_size(*bound) for bound in zip(*bounds.values())]
+        sizes = [count_sliced(*bound) for bound in zip(*bounds.values())]
         return t.unslice(t.reshape(g, shape=tuple(sizes)), **bounds, shape=shape)
 
     memory = "view"

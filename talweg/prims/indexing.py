@@ -75,7 +75,7 @@ def _split_dims(dims: Sequence[Any], axis: int, batch_dims: int):
     return prod(dims[:batch_dims]), prod(dims[batch_dims:axis]), prod(dims[axis + 1 :])
 
 
-def _batched_rows(i: np.ndarray, batches, size):
+def _number_batched_rows(i: np.ndarray, batches, size):
     """Row numbers [batches * k] in an array of `batches` blocks of `size` rows."""
     blocks = np.arange(batches, dtype=np.int64)[:, None] * size
     count = i.size // batches if batches else 0
@@ -93,7 +93,7 @@ def _gather(x, i: np.ndarray, *, axis: int, batch_dims: int):
     if 0 in dims:
         return np.zeros(dims, x.dtype)
     rows = np.moveaxis(x.reshape(batches, outer, size, inner), 2, 1)
-    found = rows.reshape(batches * size, outer, inner)[_batched_rows(i, batches, size)]
+    found = rows.reshape(batches * size, outer, inner)[_number_batched_rows(i, batches, size)]
     found = np.moveaxis(found.reshape(batches, -1, outer, inner), 2, 1)
     return found.reshape(dims)
 
@@ -105,7 +105,7 @@ def _scatter_rows(g: np.ndarray, i: np.ndarray, *, axis: int, batch_dims: int, r
     result = zeros((batches * rows, outer * inner), g.dtype)
     if g.size:
         parts = np.moveaxis(g.reshape(batches, outer, -1, inner), 1, 2)
-        places = _batched_rows(i, batches, rows)
+        places = _number_batched_rows(i, batches, rows)
         combine_rows("add", result, places, parts.reshape(places.size, outer * inner))
     result = np.moveaxis(result.reshape(batches, rows, outer, inner), 2, 1)
     return result.reshape(dims)
@@ -233,7 +233,7 @@ def slices(g, i: np.ndarray, x: np.ndarray, dtype):
     try:
         count, rest = math.prod(i.dims), x.dims[1:]
     except NeedsStaticError:
-        return _unranked_slices(g, i, x, as_dtype(dtype))
+        return _make_unranked_slices(g, i, x, as_dtype(dtype))
     if is_symbolic(x.dims):
         whole = later("shape_of")(x, dtype=as_dtype(dtype))
     else:
@@ -241,7 +241,7 @@ def slices(g, i: np.ndarray, x: np.ndarray, dtype):
     return IndexedSlices(reshape(g, shape=(count, *rest)), reshape(i, shape=(count,)), whole)
 
 
-def _unranked_slices(g: np.ndarray, i: np.ndarray, x: np.ndarray, dtype):
+def _make_unranked_slices(g: np.ndarray, i: np.ndarray, x: np.ndarray, dtype):
     """`slices` of a tensor whose rank a graph does not know."""
     whole, reshape_to = later("shape_of")(x, dtype=dtype), later("reshape_to")
     first = hooks.convert_to_tensor(np.array([-1], dtype.numpy_dtype))

@@ -1,4 +1,4 @@
-"""How elements lie: shape, order of axes, slices, padding, joining.  All linear."""
+"""Layout primitives: shape, order of axes, slices, padding, joining. All are linear."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class reverse:
     samples = (Sample([2, 3], axes=(0,)), Sample([2, 3], axes=(0, 1)), Sample([2], axes=()))
 
 
-def sliced_size(begin: Size, end: Size, step: int) -> Size:
+def count_sliced(begin: Size, end: Size, step: int) -> Size:
     """How many elements begin, begin + step, ... lie before `end` (after it for negative steps)."""
     return largest(0, -((begin - end) // step))
 
@@ -242,7 +242,7 @@ class strided_slice:
     tf_name = "strided_slice"
 
     def infer(x, *, begin, end, strides):
-        sizes = (sliced_size(b, e, s) for b, e, s in zip(begin, end, strides))
+        sizes = (count_sliced(b, e, s) for b, e, s in zip(begin, end, strides))
         return Aval(tuple(sizes), x.dtype)
 
     def numpy(x: np.ndarray, *, begin, end, strides):

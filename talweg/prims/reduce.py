@@ -45,7 +45,7 @@ SAMPLES = (
 EMPTY = Sample([0, 3], axes=(0,), keepdims=False)
 
 
-def reduced_dims(dims, axes, keepdims):
+def reduce_dims(dims, axes, keepdims):
     """The dimensions left after reducing over `axes`."""
     if axes is None:
         return ()
@@ -65,7 +65,7 @@ def keep_axes(g, x, axes):
     """`g`, a reduction's result, with the reduced axes of x back, at size 1."""
     if axes is None:
         return g
-    shape = reduced_dims(x.dims, axes, True)
+    shape = reduce_dims(x.dims, axes, True)
     return g if same_dims(g.dims, shape) else reshape(g, shape=shape)
 
 
@@ -85,7 +85,7 @@ def count_of(x, axes, dtype):
 def _infer(name, accepts, dtype=None):
     def infer(x, *, axes, keepdims):
         check_dtype(name, "input_tensor", x.dtype, accepts)
-        return Aval(reduced_dims(x.dims, axes, keepdims), dtype or x.dtype)
+        return Aval(reduce_dims(x.dims, axes, keepdims), dtype or x.dtype)
 
     return infer
 
@@ -109,7 +109,7 @@ class reduce_sum:
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
             return np.sum(x.astype(np.float32), axes, keepdims=keepdims).astype(x.dtype)
         if axes is not None and sums_leading(x, axes):
-            return leading_sum(x, axes).reshape(reduced_dims(x.shape, axes, keepdims))
+            return leading_sum(x, axes).reshape(reduce_dims(x.shape, axes, keepdims))
         return np.add.reduce(x, axes, x.dtype, keepdims=keepdims)
 
     def transpose_x(g, x, *, axes, keepdims):
@@ -324,7 +324,7 @@ def _extreme(name, kernel, text):
     def numpy(x, *, axes, keepdims):
         start = limit(x.dtype, name)
         if x.size == 0:
-            return np.full(reduced_dims(x.shape, axes, keepdims), start, x.dtype)
+            return np.full(reduce_dims(x.shape, axes, keepdims), start, x.dtype)
         return kernel.reduce(x, axes, keepdims=keepdims)
 
     def weights(y, x, axes):
@@ -463,7 +463,7 @@ class logsumexp:
 
     def numpy(x: np.ndarray, *, axes, keepdims):
         if x.size == 0:
-            return np.full(reduced_dims(x.shape, axes, keepdims), -np.inf, x.dtype)
+            return np.full(reduce_dims(x.shape, axes, keepdims), -np.inf, x.dtype)
         dtype = x.dtype
         if dtype.itemsize == 2:
             x = x.astype(np.float32)
@@ -471,7 +471,7 @@ class logsumexp:
         top = np.where(np.isfinite(top), top, x.dtype.type(0))
         total = np.log(np.add.reduce(np.exp(x - top), axes, keepdims=True)) + top
         if not keepdims:
-            total = np.reshape(total, reduced_dims(x.shape, axes, False))
+            total = np.reshape(total, reduce_dims(x.shape, axes, False))
         return total.astype(dtype, copy=False)
 
     def vjp(g, y, x, *, axes, keepdims):
@@ -487,7 +487,7 @@ class logsumexp:
         top = t.select(t.is_finite(top), top, t.zeros_of(top))
         total = t.reduce_sum(t.exp(t.sub(x, top)), axes=axes, keepdims=True)
         result = narrow(t, t.add(t.log(total), top), dtype)
-        return t.reshape(result, shape=reduced_dims(x.dims, axes, keepdims))
+        return t.reshape(result, shape=reduce_dims(x.dims, axes, keepdims))
 
     batch = _batch("logsumexp")
     memory = "reduce"

@@ -1,4 +1,4 @@
-"""What exists only in graphs: constants, inputs, order, and the reading and writing of variables.
+"""Primitives that exist in graphs only: constants, inputs, order, reads and writes of variables.
 
 Their kernels act on arrays like any other; where a variable's value comes from and goes to is
 decided when a graph is made into a program (`passes/functionalize.py`).

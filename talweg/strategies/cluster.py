@@ -70,7 +70,7 @@ class Cluster:
             text = f"workers have different numbers of devices: {sizes}"
             raise precondition(text, f"{count} of kind {kind} on each")
         self._mesh = workers.WorkerMesh([own[0] for own in devices])
-        self._exchanged("sum", np.zeros(1, np.int32))
+        self._exchange("sum", np.zeros(1, np.int32))
         if count > 1:
             everything = [device for own in devices for device in own]
             whole = workers.WorkerMesh(everything, count)
@@ -149,7 +149,7 @@ class Cluster:
             lost = self.meeting.wait_for_loss(3.0) or f"an exchange failed: {error}"
             raise unavailable(lost) from None
 
-    def _exchanged(self, how: str, flat: np.ndarray) -> np.ndarray:
+    def _exchange(self, how: str, flat: np.ndarray) -> np.ndarray:
         return self.watch(lambda: getattr(self._mesh, how)(flat))
 
     def sum(self, arrays: Sequence[np.ndarray], name: str = "") -> list[np.ndarray]:
@@ -163,7 +163,7 @@ class Cluster:
                 flat = np.concatenate([np.ravel(arrays[k]) for k in same])
                 parts = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
                 if parts.size:
-                    flat = self._exchanged("sum", parts).view(flat.dtype)
+                    flat = self._exchange("sum", parts).view(flat.dtype)
                 start = 0
                 for k in same:
                     size = arrays[k].size
@@ -187,7 +187,7 @@ class Cluster:
             lengths = [int(np.prod(shape, dtype=np.int64)) * size for shape in shapes]
             flat = np.zeros(max(lengths), np.uint8)
             flat[: array.nbytes] = np.ravel(array).view(np.uint8)
-            rows = self._exchanged("rows", flat) if flat.size else [flat] * self.count
+            rows = self._exchange("rows", flat) if flat.size else [flat] * self.count
             pairs = zip(rows, lengths, shapes)
             return [np.frombuffer(row[:n].tobytes(), array.dtype).reshape(s) for row, n, s in pairs]
 
@@ -201,7 +201,7 @@ class Cluster:
             flat = np.ravel(array).view(np.uint8)
             if self.own:
                 flat = np.zeros_like(flat)
-            found = self._exchanged("sum", flat) if flat.size else flat
+            found = self._exchange("sum", flat) if flat.size else flat
             return np.frombuffer(found.tobytes(), array.dtype).reshape(array.shape)
 
 
@@ -236,7 +236,7 @@ def cluster_of(resolver: Any) -> Cluster | None:
     tasks = [
         (f"{kind}:{number}", str(address))
         for kind in ("chief", "worker")
-        for number, address in _numbered(named.get(kind, {}))
+        for number, address in _number_tasks(named.get(kind, {}))
     ]
     if len(tasks) < 2:
         return None
@@ -256,5 +256,5 @@ def cluster_of(resolver: Any) -> Cluster | None:
     return _made[key]
 
 
-def _numbered(tasks: Any) -> list[tuple[int, str]]:
+def _number_tasks(tasks: Any) -> list[tuple[int, str]]:
     return sorted(tasks.items()) if isinstance(tasks, dict) else list(enumerate(tasks))

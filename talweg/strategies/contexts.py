@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @export("distribute.ReduceOp")
 class ReduceOp(enum.Enum):
-    """How values of several replicas become one (`tf.distribute.ReduceOp`).
+    """The reductions that make one value of several replicas' (`tf.distribute.ReduceOp`).
 
     >>> import talweg as tf
     >>> tf.distribute.ReduceOp.SUM.value
@@ -46,7 +46,7 @@ def reduce_op(value: object) -> ReduceOp:
 
 @export("distribute.ReplicaContext")
 class ReplicaContext:
-    """What the one replica knows (`tf.distribute.ReplicaContext`).
+    """The context of the only replica (`tf.distribute.ReplicaContext`).
 
     >>> import talweg as tf
     >>> replica = tf.distribute.get_replica_context()

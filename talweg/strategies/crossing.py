@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """What `host_call` calls to exchange arrays with the other workers."""
+    """The function that `host_call` calls to exchange arrays with the other workers."""
 
     may_wait = True
 

@@ -76,9 +76,9 @@ class DistributedDataset:
         """The number of elements, -1 if there is no end, -2 if nobody knows."""
         return self.dataset.cardinality().numpy()
 
-    def traced_steps(self) -> tuple:
+    def trace_steps(self) -> tuple:
         """For a loop in a graph: what says whether there is an element, and what takes it."""
-        return iter(self).traced_steps()
+        return iter(self).trace_steps()
 
     @property
     def _type_spec(self) -> Any:
@@ -99,7 +99,7 @@ class DistributedDataset:
 
 
 class DistributedDatasetsFromFunction(DistributedDataset):
-    """What `distribute_datasets_from_function` gives."""
+    """The class of the result of `distribute_datasets_from_function`."""
 
 
 def distribute_dataset(

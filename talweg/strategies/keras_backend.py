@@ -38,8 +38,8 @@ class AdaptingLoader:
         self._adapt(module)
 
 
-@implement_hook("adapted_keras_spec")
-def adapted_keras_spec(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
+@implement_hook("adapt_keras_spec")
+def adapt_keras_spec(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
     """How a module of Keras's TensorFlow backend is loaded."""
     spec = PathFinder.find_spec(fullname, path)
     if spec is not None:

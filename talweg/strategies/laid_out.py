@@ -280,9 +280,9 @@ class DVariable(Variable):
         tensor = super()._accept(value, what)
         return on_meshes.lay_out_at_once(tensor, self._own_layout)
 
-    def _updated(self, present: Any, delta: Any, kernel: Any, what: str) -> Any:
+    def _compute_update(self, present: Any, delta: Any, kernel: Any, what: str) -> Any:
         if on_meshes.layout_of(present) is None or delta.dims != present.dims:
-            return super()._updated(present, delta, kernel, what)
+            return super()._compute_update(present, delta, kernel, what)
         with dispatch.only(()):
             made = (
                 arithmetic.add(present, delta) if what == "add" else arithmetic.sub(present, delta)

@@ -1,4 +1,4 @@
-"""What each replica has of its own, where one replica is traced for all of them.
+"""Replica-local values, where one replica is traced for all of them.
 
 The trace has the value of the replica that runs it; what the others have comes by a collective
 operation, when somebody asks.

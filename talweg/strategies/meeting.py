@@ -1,4 +1,4 @@
-"""Where the workers of a cluster meet: each says what it is about to do, and hears all others.
+"""The meeting of a cluster's workers: each announces its next step, and hears all others.
 
 JAX moves the values and compiles; but a worker that waits in a collective operation for one that
 never comes there waits for ever, and JAX ends its process when another one is gone.  So workers
@@ -102,14 +102,16 @@ class Meeting:
     # -- the beginning
 
     def _gather(self, port: int, about: dict) -> None:
-        """Wait for all others, who knock at this port."""
+        """Wait until all other workers have connected to this port."""
         with _server(port) as server:
             end = time.monotonic() + self.seconds
             while len(self._lines) < len(self.names) - 1:
                 left = end - time.monotonic()
                 missing = [n for k, n in enumerate(self.names) if k and k not in self._lines]
                 if left <= 0:
-                    self._refuse(unavailable(f"{_listed(missing)} did not come{self._within()}"))
+                    self._refuse(
+                        unavailable(f"{_join_names(missing)} did not come{self._within()}")
+                    )
                 server.settimeout(left)
                 with contextlib.suppress(TimeoutError):
                     self._admit(WorkerConnection(server.accept()[0]), about)
@@ -229,7 +231,7 @@ class Meeting:
     # -- what the program asks
 
     def agree(self, text: str, seconds: float) -> list[str]:
-        """What all workers say, in their order; this one says `text`.
+        """Exchange texts: return those of all workers, in their order; this worker says `text`.
 
         UnavailableError if one is lost, or has not come here after so many seconds.
         """
@@ -255,7 +257,7 @@ class Meeting:
     def _late(self, number: int, seconds: float) -> str:
         said = self._said.get(number, {})
         late = [name for k, name in enumerate(self.names) if k not in said and k != self.own]
-        who = _listed(late) if self.own == 0 else "another worker"
+        who = _join_names(late) if self.own == 0 else "another worker"
         return f"{who} did not come to the same point within {seconds:g} s"
 
     @property
@@ -293,7 +295,7 @@ def _server(port: int) -> socket.socket:
         raise precondition(text, hint="another port in TF_CONFIG, on all workers") from None
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ", ".join(names)
 
 

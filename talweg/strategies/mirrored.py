@@ -162,7 +162,7 @@ class MirroredExtended(StrategyExtended):
         eager = dispatch.context.base is None and not options.run_eagerly
         if eager and type(own) is Function:
             with strategy.scope():
-                return self.traced_together(own)(*args, **(kwargs or {}))
+                return self.trace_together(own)(*args, **(kwargs or {}))
         with strategy.scope():
             return self._run(adopt_function(fn), args, kwargs or {})
 
@@ -174,7 +174,7 @@ class MirroredExtended(StrategyExtended):
         ]
         return run_replicas(replicas, fn, args, kwargs)
 
-    def traced_together(self, own: Function) -> Function:
+    def trace_together(self, own: Function) -> Function:
         """A function that runs a traced one in all replicas, in one graph."""
         found = self._together.get(own)
         if found is not None:
@@ -304,7 +304,7 @@ def variable_in_force(args: tuple, kwargs: dict) -> DistributedVariable | None:
         with place_in_replica(None):
             return make_variable(strategy, args, kwargs)
     name = args[4] if len(args) > 4 else kwargs.get("name")
-    return replica.shared_variable(
+    return replica.share_variable(
         str(name or "Variable"), lambda: make_variable(strategy, args, kwargs)
     )
 

@@ -133,7 +133,7 @@ class ReplicatedFunction:
     def prepare(
         self, args: tuple, kwargs: dict, mesh: Any, concrete: Any = None, known: Any = None
     ) -> Prepared:
-        """What is to be run for some arguments; NotTracedOnceError where the trace does not serve.
+        """Choose the program for some arguments; NotTracedOnceError where the trace does not serve.
 
         concrete: the trace, if it was made already; known: values of the tensors of the graph
         around it that it uses, by id.
@@ -161,7 +161,7 @@ class ReplicatedFunction:
         if version is None:
             first = [x[0]._array for x in columns]
             program = program_of(concrete.body)
-            version = self._compiled(program, first, outside, apart, mesh, concrete)
+            version = self._compile(program, first, outside, apart, mesh, concrete)
             if len(self._programs) >= VERSIONS:
                 self._programs.clear()
             self._programs[key] = version
@@ -209,7 +209,7 @@ class ReplicatedFunction:
             raise NotTracedOnceError("it failed")
         return outputs
 
-    def _compiled(
+    def _compile(
         self, program: Any, first: list, outside: list, apart: list, mesh: Any, concrete: Any
     ) -> Any:
         """The program, compiled for these arguments."""
@@ -272,7 +272,7 @@ class ReplicaRun:
         with self._extended.container_strategy.scope():
             if self._turned is None:
                 args, kwargs = fill_nest(self._template, iter(self._specs))
-                together = self._extended.traced_together(self._function)
+                together = self._extended.trace_together(self._function)
                 with self._graph.as_default():  # whose tensors it may use
                     self._turned = together._find(args, kwargs)[0]
             return with_known(self._turned, known).call_flat(tensors)
@@ -365,7 +365,7 @@ def run(
     concrete: Any = None,
     known: dict | None = None,
 ) -> Any:
-    """What a function gives in each replica, run on devices; NotImplemented where it cannot be."""
+    """Run a function in each replica, on devices; NotImplemented where it cannot run there."""
     mesh = mesh_for(extended.container_strategy)
     base = dispatch.context.base
     if mesh is None or (base is not None and not isinstance(base, FunctionGraph)):
@@ -391,7 +391,7 @@ def run(
 
 
 def _run_together(replicas: ReplicatedFunction, mesh: Any, arguments: tuple, extended: Any) -> Any:
-    """What the replicas give, where all workers are ready for the same program."""
+    """Run a program in all replicas, where all workers are ready for the same one."""
     cluster, refused, prepared = extended.cluster, None, None
     try:
         prepared = replicas.prepare(*arguments)

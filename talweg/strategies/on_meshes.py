@@ -78,10 +78,10 @@ def make_on_device(fn: Any, layout: Layout, args: tuple, kwargs: dict) -> Any:
         return NotImplemented
     text = layout.to_string()
 
-    def made() -> Any:
+    def make_value() -> Any:
         return relayout(fn(*args, **kwargs), layout=text)
 
-    return Function(made, autograph=False)()
+    return Function(make_value, autograph=False)()
 
 
 def layout_of(tensor: Any) -> Layout | None:

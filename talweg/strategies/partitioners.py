@@ -18,7 +18,7 @@ _PLACE = "distribute.experimental.partitioners."
 
 @export(f"{_PLACE}Partitioner")
 class Partitioner:
-    """Base of what says into how many parts each axis of a variable is divided.
+    """Base of the classes that choose into how many parts each axis of a variable is divided.
 
     >>> import talweg as tf
     >>> kinds = tf.distribute.experimental.partitioners

@@ -1,4 +1,4 @@
-"""Sums, means and joined values of replicas: what is computed once for all of them."""
+"""Reductions over replicas: sums, means and joined values, each computed once for all of them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def reduce_together(
     if reduce_op(how) is ReduceOp.SUM:
         return totals
     counts = [len(values) * cluster.count for values in columns]
-    return [_divided(total, count) for total, count in zip(totals, counts)]
+    return [_divide(total, count) for total, count in zip(totals, counts)]
 
 
-def _divided(total: Any, count: int) -> Any:
+def _divide(total: Any, count: int) -> Any:
     if isinstance(total, IndexedSlices):
         return IndexedSlices(total.values / count, total.indices, total.dense_shape)
     return total / count
@@ -60,7 +60,7 @@ def _join_slices(how: ReduceOp, values: list) -> IndexedSlices:
 
 
 def reduce_leaf(how: object, value: object, cluster: Cluster | None = None) -> Any:
-    """A value as its replicas' sum or mean; ValueError for the sum of what belongs to none.
+    """Reduce a value to the replicas' sum or mean; ValueError for a sum without replicas.
 
     In a cluster a plain value is this worker's own.
     """

@@ -1,4 +1,4 @@
-"""What one of several replicas knows of itself, and how it exchanges values with the others."""
+"""The context of one of several replicas, and its exchange of values with the others."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ReplicaThreadContext(ReplicaContext):
             )
         return self.replica.ask((merge_fn, args, kwargs or {}))
 
-    def shared_variable(self, name: str, make: Callable[[], Any]) -> Any:
+    def share_variable(self, name: str, make: Callable[[], Any]) -> Any:
         """A variable of all replicas: the first one makes it, the others find it by its name.
 
         Variables of one name are found in the order in which they were made; RuntimeError if there

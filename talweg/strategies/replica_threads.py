@@ -30,7 +30,7 @@ class Stopped(BaseException):
 
 
 class Replica:
-    """One replica: its thread, and what it waits for."""
+    """One replica: its thread, and the requests and answers that it exchanges."""
 
     def __init__(
         self, context: ReplicaThreadContext, task: Callable[[], Any], back: threading.Semaphore
@@ -107,7 +107,7 @@ def _set_state(graph: TraceGraph | None, found: dict) -> None:
 
 
 def run_replicas(contexts: list, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """What a function gives in each replica, which sees its own part of the arguments.
+    """Run a function in each replica, which sees its own part of the arguments; return the results.
 
     What a merge gave to all of them is one value, everything else a `PerReplica`.
     RuntimeError if replicas do not meet: if one asks for a merge that another does not come to.

@@ -1,4 +1,4 @@
-"""tf.distribute.cluster_resolver: who knows the machines of a cluster.
+"""Cluster resolvers name the machines of a cluster (`tf.distribute.cluster_resolver`).
 
 They describe; talweg runs on the machine it is on.
 """
@@ -65,7 +65,7 @@ class ClusterResolver:
 
 @export(f"{_PLACE}SimpleClusterResolver")
 class SimpleClusterResolver(ClusterResolver):
-    """What it was told (`tf.distribute.cluster_resolver.SimpleClusterResolver`).
+    """A resolver of given answers (`tf.distribute.cluster_resolver.SimpleClusterResolver`).
 
     TypeError unless `cluster_spec` is a `tf.train.ClusterSpec`.
 
@@ -116,7 +116,7 @@ class SimpleClusterResolver(ClusterResolver):
 
 @export(f"{_PLACE}TFConfigClusterResolver")
 class TFConfigClusterResolver(ClusterResolver):
-    """What the environment variable TF_CONFIG says, as it is when it is asked.
+    """A resolver that reads the environment variable TF_CONFIG each time it is asked.
 
     >>> import talweg as tf
     >>> tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec()
@@ -279,7 +279,7 @@ class TPUClusterResolver(ClusterResolver):
 
 @export(_PLACE + "KubernetesExecutableLocation")
 class ExecutableLocation(enum.Enum):
-    """Where a program runs that asks Kubernetes for its cluster.
+    """The place of a program that asks Kubernetes for its cluster.
 
     >>> import talweg as tf
     >>> tf.distribute.cluster_resolver.KubernetesExecutableLocation.OFF_CLUSTER.value

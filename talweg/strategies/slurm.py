@@ -33,17 +33,17 @@ def nodes_in(text: str) -> list[str]:
             raise value_error(
                 "TW207", f'Invalid hostlist format "{text}": Invalid part: {text[place:]}'
             )
-        found += _expanded(part[0])
+        found += _expand(part[0])
         place = part.end() + 1
     return found
 
 
-def _expanded(part: str) -> list[str]:
+def _expand(part: str) -> list[str]:
     before, bracket, rest = part.partition("[")
     if not bracket:
         return [part]
     inside, _, after = rest.partition("]")
-    ends = _expanded(after) if after else [""]
+    ends = _expand(after) if after else [""]
     found = []
     for numbers in inside.split(","):
         first, _, last = numbers.partition("-")

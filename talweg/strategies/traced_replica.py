@@ -33,7 +33,7 @@ class NotTracedOnceError(Exception):
 
 
 class TracedContext(ReplicaThreadContext):
-    """What the replica that is traced knows of itself and the others."""
+    """The context of the replica that is traced for all of them."""
 
     def __init__(self, strategy: Any):
         super().__init__(strategy, 0, {})
@@ -108,7 +108,7 @@ class TracedContext(ReplicaThreadContext):
         """The first replica's value, in all of them."""
         return self._note(first_of(self._local(value)))
 
-    def shared_variable(self, name: str, make: Callable[[], Any]) -> Any:
+    def share_variable(self, name: str, make: Callable[[], Any]) -> Any:
         """A variable of all replicas, which the one that is traced makes."""
         return make()
 

@@ -24,7 +24,7 @@ _log = logging.getLogger("talweg")
 
 
 class _Calls:
-    """Keeps the functions that are called; whoever watched before is told of everything, too."""
+    """Keeps the functions that are called, and tells everything to the observer before it, too."""
 
     def __init__(self, before: Any):
         self.before = Observer() if before is None else before

@@ -1,4 +1,4 @@
-"""Summary writers and what is in force in a thread: the default writer, the step, a condition.
+"""Summary writers, and a thread's settings for them: the default writer, the step, a condition.
 
 A summary in a graph is an operation that writes each time it runs, in program order, to the writer
 that was the default when it was made.
@@ -54,7 +54,7 @@ def session_graph() -> Any:
 
 @export("summary.SummaryWriter")
 class SummaryWriter:
-    """What summaries are written to; see `tf.summary.create_file_writer`."""
+    """The destination of summaries; see `tf.summary.create_file_writer`."""
 
     def set_as_default(self, step: TensorLike | None = None) -> None:
         """Make this the default writer of the thread, and `step` its default step."""

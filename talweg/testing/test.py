@@ -63,11 +63,11 @@ def compute_gradient(
     differentiated = (_eagerly if executing_eagerly() else _in_a_graph)(f, arguments)
     exact = _exact_jacobians(differentiated)
     positions = range(len(arguments))
-    return exact, tuple(_estimated_jacobian(differentiated, i, step) for i in positions)
+    return exact, tuple(_estimate_jacobian(differentiated, i, step) for i in positions)
 
 
 class _Differentiated(NamedTuple):
-    """A function of arrays: what it gives at `arrays`, and its pullback there."""
+    """A function of arrays with its value at `arrays`, and its pullback there."""
 
     dtypes: list
     arrays: list[np.ndarray]
@@ -137,7 +137,7 @@ def _exact_jacobians(differentiated: _Differentiated) -> tuple:
     return tuple(jacobians)
 
 
-def _estimated_jacobian(differentiated: _Differentiated, position: int, step: float) -> Any:
+def _estimate_jacobian(differentiated: _Differentiated, position: int, step: float) -> Any:
     arrays = [np.array(array, order="C", ndmin=0) for array in differentiated.arrays]
     dtype = differentiated.dtypes[position]
     if dtype is bfloat16 and executing_eagerly():  # its 8 bits do not resolve the step
@@ -287,7 +287,7 @@ def sync_devices() -> None:
 
 @export("test.Benchmark")
 class Benchmark:
-    """A base of benchmarks: methods whose names start with "benchmark", which report what they saw.
+    """A base of benchmarks: methods whose names start with "benchmark", which report measurements.
 
     >>> import talweg as tf
     >>> benchmark = tf.test.Benchmark()

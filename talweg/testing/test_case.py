@@ -43,10 +43,10 @@ def evaluate_nest(tensors: object) -> Any:
     """A nest of tensors (or a function that returns one) as NumPy values; None stays None."""
     if callable(tensors) and not is_tensor_like(tensors):
         return evaluate_nest(tensors())
-    return structure.map_leaves(_evaluated_leaf, tensors)
+    return structure.map_leaves(_evaluate_leaf, tensors)
 
 
-def _evaluated_leaf(leaf: object) -> Any:
+def _evaluate_leaf(leaf: object) -> Any:
     if isinstance(leaf, IndexedSlices):
         parts = (leaf.values, leaf.indices, leaf.dense_shape)
         return IndexedSlicesValue(
@@ -84,7 +84,7 @@ def _text(array: np.ndarray) -> np.ndarray:
 
 
 class EagerSession:
-    """What `with self.session()` gives: `run` evaluates tensors that have values already."""
+    """The result of `with self.session()`: `run` evaluates tensors that have values already."""
 
     def __init__(self) -> None:
         self.graph = None

@@ -1,4 +1,4 @@
-"""The picture of operations that ran at once: what a program without functions and graphs did."""
+"""The picture of operations that ran at once, for programs without functions and graphs."""
 
 from __future__ import annotations
 

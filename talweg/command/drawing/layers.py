@@ -97,7 +97,7 @@ def arrange(picture: Picture) -> dict[Group, Layers]:
 def layers_of(
     members: list, edges: list[tuple[Any, Any]], own: EdgeCrossing | None = None
 ) -> Layers:
-    """The rows of members joined by edges; `own` has what is joined with what lies outside."""
+    """Assign members joined by edges to layers; `own` has those joined with members outside."""
     turned = upward(members, edges)
     straight = [(b, a) if (a, b) in turned else (a, b) for a, b in edges]
     straight = list(dict.fromkeys(straight))
@@ -282,7 +282,7 @@ def crossings(rows: list[list], below: dict, place: dict) -> int:
 
 
 def inversions(numbers: list[int]) -> int:
-    """How many pairs stand in the wrong order.
+    """Count the pairs that stand in the wrong order.
 
     >>> inversions([3, 1, 2])
     2

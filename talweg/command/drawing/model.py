@@ -1,4 +1,4 @@
-"""What a picture of a graph shows: items (operations, inputs, variables), in groups, with edges.
+"""The model of a picture: items (operations, inputs, variables), in groups, with edges.
 
 Groups are name scopes, the bodies of branches and loops, and called functions.  Small constants are
 written into what uses them; parts of results, and what only makes an operation wait, are no items.
@@ -402,7 +402,7 @@ def name_of(node: Node) -> str:
 
 
 def label_of(node: Node) -> str:
-    """What a box says: the type of operation, with small constants where they are used."""
+    """Return the label of a box: its operation, with small constants where they are used."""
     kind = type_of(node)
     variable = node.params.get("variable")
     if isinstance(variable, Handle):

@@ -22,7 +22,7 @@ STIFFNESS = 6.0  # how much more a bend pulls than a box: long edges become stra
 
 @dataclass
 class PlacedBox:
-    """Where something stands: its upper left corner and its size."""
+    """The placement of a box: its upper left corner and its size."""
 
     x: float
     y: float
@@ -108,7 +108,7 @@ class _Inside:
             self._spread(row, [0.0] * len(row))
         for sweep in range(SWEEPS):
             for row in self.rows if sweep % 2 == 0 else self.rows[::-1]:
-                self._spread(row, [self._wanted(member, sweep) for member in row])
+                self._spread(row, [self._find_ideal_place(member, sweep) for member in row])
         self.left = min([m - self._width(x) / 2 for x, m in self.middles.items()], default=0.0)
         self.right = max([m + self._width(x) / 2 for x, m in self.middles.items()], default=0.0)
         self.heights = [max([self._height(x) for x in row], default=0.0) for row in self.rows]
@@ -119,7 +119,7 @@ class _Inside:
     def _height(self, member: Bend | DrawnItem | Group) -> float:
         return 0.0 if isinstance(member, Bend) else self.sizes[member][1]
 
-    def _wanted(self, member: Bend | DrawnItem | Group, sweep: int) -> float:
+    def _find_ideal_place(self, member: Bend | DrawnItem | Group, sweep: int) -> float:
         above, below = self.neighbours.get(member, ((), ()))
         near = (above if sweep % 2 == 0 else below) if sweep < SWEEPS - 2 else (*above, *below)
         if not near:

@@ -1,4 +1,4 @@
-"""A picture as SVG: groups, edges, boxes, with what is known of each as its tooltip."""
+"""A picture as SVG: groups, edges, boxes, each with its details as a tooltip."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def visible(member: Any, placed: PlacedPicture) -> Any:
 
 
 def edges_of(picture: Picture, layers: dict[Group, Layers], placed: PlacedPicture) -> list[dict]:
-    """The edges between what is seen, with the points they go through."""
+    """Return the edges between visible members, with the points they go through."""
     edges_seen: dict[tuple, dict] = {}
     for (source, target), text in picture.edges.items():
         a, b = visible(source, placed), visible(target, placed)
@@ -116,7 +116,7 @@ def edges_of(picture: Picture, layers: dict[Group, Layers], placed: PlacedPictur
 
 
 def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: PlacedPicture) -> list[tuple]:
-    """Where an edge goes, from the end of one box to the beginning of another."""
+    """Route an edge from the end of one box to the beginning of another."""
     path, other = [*a.parent.above(), a], [*b.parent.above(), b]
     depth = 0
     while path[depth] is other[depth]:

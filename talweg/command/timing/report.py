@@ -1,4 +1,4 @@
-"""What a profile says: the time by kind, line, operation, and kernel of compiled programs."""
+"""The report of a profile: the time by kind, line, operation, and kernel of compiled programs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReportRow:
 
 @dataclass
 class LineProfile:
-    """What was measured."""
+    """The measurements of a profile."""
 
     clock: Clock
     samples: dict[tuple, float]  # line -> seconds

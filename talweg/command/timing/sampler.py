@@ -1,4 +1,4 @@
-"""Where Python is, looked at every few milliseconds: the time that no operation accounts for."""
+"""Samples of Python's stack every few milliseconds: the time that no operation accounts for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the clock is put while a profile is on: round operations, programs, traces, compilations.
+"""The functions that a profile wraps with its clock: operations, programs, traces, compilations.
 
 These are the few functions through which all work goes.  They are replaced inside the block and put
 back after it, so that nothing is paid without a profile.  Steps of the interpreter are told by its
@@ -168,7 +168,7 @@ class StepTimer:
 def compilations(clock: Clock, plain: Callable) -> Any:
     """Programs that are compiled."""
 
-    def compiled(
+    def compile_timed(
         program: Program, arguments: list, state: Variables | dict, anew: bool = True
     ) -> Any:
         clock.enter()
@@ -182,7 +182,7 @@ def compilations(clock: Clock, plain: Callable) -> Any:
         finally:
             clock.leave(Key("compile", program_name(program.name), origin))
 
-    return compiled
+    return compile_timed
 
 
 def program_name(name: str) -> str:

@@ -11,7 +11,7 @@ from talweg.compat_v1.variable_store import LOCAL_VARIABLES
 from talweg.core import dispatch
 from talweg.core.dtypes import bool_, float32
 from talweg.core.errors import value_error
-from talweg.eager.graph_variable import updated_value
+from talweg.eager.graph_variable import take_update
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike
@@ -51,7 +51,7 @@ class MetricState:
         """(the value, the update, which gives the value after it or `updated`)."""
         value = compute(*[v.read_value() for v in self.variables])
         pairs = zip(self.variables, self.changes)
-        grown = [updated_value(v.assign_add(change)) for v, change in pairs]
+        grown = [take_update(v.assign_add(change)) for v, change in pairs]
         with default_graph().control_dependencies(grown):
             update = (updated or compute)(*[look_up("identity")(x) for x in grown])
         for collections, x in ((self.metrics, value), (self.updates, update)):

@@ -1,4 +1,5 @@
-"""Why is this gradient None?  From what a tape or graph knows (`Evidence`) to an `Explanation`.
+"""Explain an absent gradient: from the evidence of a tape or graph (`Evidence`) to an
+`Explanation`.  From what a tape or graph knows (`Evidence`) to an `Explanation`.
 
 The causes are tried in an order in which the first that holds is the one to mend: what was asked
 for, what became of the tape, an operation that breaks the path, a value that left it, a source that
@@ -79,13 +80,13 @@ class Case:
 
     # -- what the program's text tells
 
-    def made_at(self, names: list[str]) -> Any:
+    def locate_making(self, names: list[str]) -> Any:
         """Where the value with these names was computed, as far as the text says."""
         scene = self.evidence.scene
         if self.program is None or scene is None or self.program.tree is None:
             return None
         here = scene.code.co_filename == self.program.code.co_filename
-        return self.program.made_at(names, self.words.asked_at + 1 if here else sys.maxsize)
+        return self.program.locate_making(names, self.words.asked_at + 1 if here else sys.maxsize)
 
     @property
     def block(self) -> tuple[int, int] | None:
@@ -164,7 +165,7 @@ def not_a_target(case: Case) -> Explanation | None:
     if not bad:
         return None
     kind = type(bad[0]).__name__
-    origin = case.made_at(case.words.target_names)
+    origin = case.locate_making(case.words.target_names)
     return case.answer(
         "target is no tensor",
         "TW335",
@@ -200,7 +201,7 @@ def never_entered(case: Case) -> Explanation | None:
     )
 
 
-def used_tape_error(case: Case) -> Explanation | None:
+def find_used_tape(case: Case) -> Explanation | None:
     """A tape that is not persistent was used, and has let go of its records."""
     if case.evidence.state != "used up":
         return None
@@ -219,7 +220,7 @@ def integer_source(case: Case) -> Explanation | None:
     dtype = case.source.dtype
     if dtype is None or dtype.is_differentiable:
         return None
-    made = case.made_at(case.words.source_names)
+    made = case.locate_making(case.words.source_names)
     return case.answer(
         "source dtype",
         "TW323",
@@ -252,4 +253,4 @@ def find_connected(case: Case) -> Explanation | None:
     return case.answer("connected", "", "the path is connected", path=path, notes=notes)
 
 
-ASKED = (not_a_target, not_a_source, never_entered, used_tape_error, integer_source, find_connected)
+ASKED = (not_a_target, not_a_source, never_entered, find_used_tape, integer_source, find_connected)

@@ -1,4 +1,4 @@
-"""What the doctor answers when somebody asks for an absent gradient: `Explanation`.
+"""`Explanation`: the doctor's answer to a question about an absent gradient.
 
 It is a value first; `str` gives it for a terminal, `_repr_html_` for a notebook, `svg` for a
 picture.
@@ -125,23 +125,23 @@ class Explanation:
         return f"{self.verdict}  [{self.code}]" if self.code else self.verdict
 
     def __str__(self) -> str:
-        return self._told(self._title())
+        return self._tell(self._title())
 
     __repr__ = __str__
 
     def in_an_error(self) -> str:
         """All of it as the message of an error."""
         title = f"There is no gradient of {self.target} by {self.source}: {self.headline}"
-        return f"{self._told(title)}  [TW301]"
+        return f"{self._tell(title)}  [TW301]"
 
-    def _told(self, title: str) -> str:
+    def _tell(self, title: str) -> str:
         parts = [title]
         parts += [
             f"  at {_place_text(place)}" + _code_text(place, self.breaking)
             for place in self.lines[:4]
         ]
         if self.path or self.breaking:
-            parts.append("\n".join(self._drawn_path()))
+            parts.append("\n".join(self._draw_path()))
         parts += [f"  also: {note}" for note in self.notes]
         if self.remedy:
             head, *rest = self.remedy.splitlines()
@@ -161,7 +161,7 @@ class Explanation:
         cure = f" Try: {remedy[0]}" if remedy else ""
         return f"no gradient for {self.source}: {self.verdict}{where}.{cure}  [{self.code}]"
 
-    def _drawn_path(self) -> list[str]:
+    def _draw_path(self) -> list[str]:
         """The path, a line for each operation, from the source down to the target."""
         file = self._file
         rows: list[tuple[str, ...]] = [("", self.source, self._own_flow(), "", "")]
@@ -286,7 +286,7 @@ class Explanations(tuple):
             for each in known
         ]
 
-    def grouped(self) -> list[list[Explanation]]:
+    def group(self) -> list[list[Explanation]]:
         """Those with a trouble, the ones with one cause at one place together."""
         groups: dict[Any, list[Explanation]] = {}
         for each in self.troubled:
@@ -298,7 +298,7 @@ class Explanations(tuple):
 
     def __str__(self) -> str:
         parts = ["\n".join([self._head(), *self.norms()])]
-        for first, *others in self.grouped():
+        for first, *others in self.group():
             parts.append(str(first))
             if others:
                 parts[-1] += f"\n  the same for {_list_steps([each.source for each in others])}"
@@ -309,7 +309,7 @@ class Explanations(tuple):
     def _repr_html_(self) -> str:
         norms = html.escape("\n".join(self.norms()))
         parts = [f"<div>{html.escape(self._head())}</div>", preformat(norms)]
-        for first, *others in self.grouped():
+        for first, *others in self.group():
             same = f"the same for {_list_steps([each.source for each in others])}" if others else ""
             parts += [first._repr_html_(), f"<div>{html.escape(same)}</div>"]
         return "\n".join(parts)

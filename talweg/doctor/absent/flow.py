@@ -1,4 +1,4 @@
-"""How far dependence and differentiability reach from the sources of a gradient.
+"""Reachability analysis: how far dependence and differentiability reach from a gradient's sources.
 
 A value is reached *smoothly* (2) if a gradient comes back from it, *plainly* (1) if it merely
 depends on a source.  A break is an operation with an operand that is reached smoothly and a result
@@ -26,7 +26,7 @@ Operation = tuple  # (primitive, keys of operands, keys of results, parameters, 
 
 @dataclass
 class Break:
-    """Where a path stops being differentiable.
+    """A point where a path stops being differentiable.
 
     kind: "rule" (no derivative by these operands: `reason`), "dtype" (the result is no float),
     "stopped" (taken as a constant on request), "custom" (a user's gradient function gave None).
@@ -53,7 +53,7 @@ class Write:
 
 @dataclass
 class Flow:
-    """What is reached from some keys over a list of operations."""
+    """The keys that a list of operations reaches from some first keys, with a level for each."""
 
     operations: list[Operation]
     level: dict[Any, int]
@@ -78,7 +78,7 @@ class Flow:
 
 
 class Walker:
-    """Walks records and bodies; remembers what it found about bodies."""
+    """Walks records and bodies, and remembers the answer for each body."""
 
     def __init__(self, cuts: Iterable[int] = ()):
         self._bodies: dict[tuple, tuple[list[int], Flow]] = {}
@@ -339,7 +339,7 @@ def operations_of(nodes: Iterable[Any]) -> list[Operation]:
     return found
 
 
-def needed_for(flow: Flow, targets: Iterable[Any]) -> dict[Any, tuple[int, Any] | None]:
+def find_needed(flow: Flow, targets: Iterable[Any]) -> dict[Any, tuple[int, Any] | None]:
     """The reached keys that the targets depend on, with the operation and result that lead on."""
     level = flow.level
     onward: dict[Any, tuple[int, Any] | None] = {key: None for key in targets if key in level}
@@ -368,7 +368,7 @@ def way_on(onward: dict, key: int | tuple) -> list[int]:
 def breaks_before(flow: Flow, targets: list[Any], onward: dict | None = None) -> list[Break]:
     """The breaks on the way to the targets: those from which a gradient would come back first."""
     if onward is None:
-        onward = needed_for(flow, targets)
+        onward = find_needed(flow, targets)
     breaks = [found for found in flow.breaks if found.result in onward]
     if len(breaks) < 2:
         return breaks

@@ -34,7 +34,7 @@ def target_outside(case: Case) -> Explanation | None:
             "reset before the computation, not between it and gradient()",
             lines=[place_of(case.notes.resets[-1])],
         )
-    made, block = case.made_at(case.words.target_names), case.block
+    made, block = case.locate_making(case.words.target_names), case.block
     line = None if made is None else made.line
     if line is None or block is None:
         return _somewhere_outside(case, line)

@@ -1,4 +1,4 @@
-"""How an explanation of an absent gradient calls things."""
+"""The names by which an explanation of an absent gradient calls tensors and variables."""
 
 from __future__ import annotations
 

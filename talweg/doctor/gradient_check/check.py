@@ -1,4 +1,4 @@
-"""Checking gradients: both modes against differences and the complex step, and what is near by.
+"""Gradient checking: both modes against finite differences and the complex step, with kinks nearby.
 
 Along random directions v, with random weights u, four numbers must be equal: u·(Jv) by forward
 mode, (uJ)·v by reverse mode, a difference of values, and a complex step where the function is
@@ -127,7 +127,7 @@ class GradientElement:
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """What a check found; true if the gradient is right and nothing jumps near by.
+    """The result of a check; true if the gradient is right and nothing jumps near by.
 
     verdict: right, wrong, modes (forward and reverse mode differ), jump, kink, random, absent, not
     finite.
@@ -269,7 +269,7 @@ class _Check:
             if self._agree(again):
                 errors = [max(c.error(c.reverse), c.error(c.forward)) for c in again]
                 return replace(self._neighbourhood(again, max(errors)), note=SYMMETRIC)
-        return self._explained(gradients, comparisons, worst)
+        return self._explain_comparisons(gradients, comparisons, worst)
 
     def _along(self, lines: list, gradients: list) -> tuple:
         rows = [self._compare(line, gradients) for line in lines]
@@ -351,7 +351,9 @@ class _Check:
 
     # -- something is wrong
 
-    def _explained(self, gradients: list, comparisons: tuple, error: float) -> GradientCheck:
+    def _explain_comparisons(
+        self, gradients: list, comparisons: tuple, error: float
+    ) -> GradientCheck:
         switch = self._switch_here()
         worst = self._worst_element(gradients)
         if switch is not None:
@@ -415,7 +417,7 @@ class _Check:
             (i, index) for i, x in enumerate(self.problem.start) for index in np.ndindex(x.shape)
         ]
         if len(pairs) > EACH:
-            pairs = self._halved(pairs, gradients)
+            pairs = self._halve(pairs, gradients)
         found, worst = None, -1.0
         for i, index in pairs:
             analytic, numeric = self._element([(i, index)], gradients)
@@ -425,7 +427,7 @@ class _Check:
                 found = GradientElement(self.problem.names[i], index, analytic, numeric)
         return found
 
-    def _halved(self, pairs: list, gradients: list) -> list:
+    def _halve(self, pairs: list, gradients: list) -> list:
         """Few elements, among which the sum of what is wrong is largest."""
         signs = self.generator.choice([-1.0, 1.0], len(pairs))
         rows = list(zip(pairs, signs))

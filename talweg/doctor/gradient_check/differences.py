@@ -34,7 +34,7 @@ TINY_STEP = 1e-30  # of the complex step
 
 
 class Problem:
-    """A function, what it is differentiated by, and its values as real vectors."""
+    """A function, the tensors to differentiate by, and their values as real vectors."""
 
     def __init__(self, f: Callable[..., Any], args: Any, variables: object, wide: bool):
         self.f = f
@@ -54,7 +54,7 @@ class Problem:
                 f"check_gradients: there is nothing to differentiate by in args {args!r}",
                 "floating-point arguments, or variables=...",
             )
-        self.wide = wide and self._widened()
+        self.wide = wide and self._widen()
         self.start = [content.astype(content.dtype) for content in self._contents()]
         self.names = [_names(f, self.args)[argument] for argument in self.places]
         self.names += [str(getattr(v, "path", v.name)).split(":")[0] for v in given]
@@ -63,7 +63,7 @@ class Problem:
         inside = [np.asarray(self.leaves[i]._array) for i in self.places]
         return inside + [np.asarray(v.handle_read()._array) for v in self.variables]
 
-    def _widened(self) -> bool:
+    def _widen(self) -> bool:
         """Take the arguments as float64 or complex128, if the function accepts that."""
         before = list(self.leaves)
         for i in self.places:
@@ -114,7 +114,7 @@ class Problem:
         for variable, array in zip(self.variables, self.start[len(self.places) :]):
             variable.assign(wrap(array))
 
-    def moved(self, direction: list, t: float) -> list:
+    def move(self, direction: list, t: float) -> list:
         """The values at a distance along a direction."""
         return [
             (x + t * v).astype(x.dtype if not isinstance(t, complex) else complex)
@@ -123,13 +123,13 @@ class Problem:
 
     def along(self, direction: list, weights: list) -> Callable[[float], float]:
         """t -> the weighted sum of all results at that distance."""
-        return lambda t: total(weights, self.at(self.moved(direction, t)))
+        return lambda t: total(weights, self.at(self.move(direction, t)))
 
     def along_all(self, direction: list, several: list) -> Callable[[float], np.ndarray]:
         """As `along`, for several weights at once."""
 
         def values(t: float) -> np.ndarray:
-            results = self.at(self.moved(direction, t))
+            results = self.at(self.move(direction, t))
             return np.array([total(weights, results) for weights in several])
 
         return values

@@ -1,4 +1,4 @@
-"""Where a function jumps or has a kink: near a point, along lines, and which line of code does it.
+"""Search for jumps and kinks of a function: near a point, along lines, and by line of code.
 
 A gradient says nothing about a jump: a loss that switches from one formula to another has a right
 gradient on both sides, and still a step between them.  Lines to look along are random ones, and
@@ -207,7 +207,7 @@ def _way_to(sweep: CotangentSweep, entry: LedgerEntry, sources: list) -> tuple |
 def what_switches(problem: Problem, direction: list, distance: float, scale: float) -> tuple:
     """(name, place) of the first operation that answers otherwise on both sides of a point."""
     gap = 1e3 * problem.precision * max(abs(distance), scale)
-    before, after = [run(problem, problem.moved(direction, distance + t)) for t in (-gap, gap)]
+    before, after = [run(problem, problem.move(direction, distance + t)) for t in (-gap, gap)]
     for one, other in zip(before.entries, after.entries):
         if one.prim is not other.prim or one.origin != other.origin:
             return one.prim.name, _place(one)

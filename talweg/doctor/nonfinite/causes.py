@@ -373,7 +373,7 @@ def _find_mask(prim: Primitive, known: str, masked: tuple) -> Cause:
     )
 
 
-def shown_operands(entry: LedgerEntry, link: Link) -> list[tuple]:
+def describe_operands(entry: LedgerEntry, link: Link) -> list[tuple]:
     """(name, element, smallest, largest, shape, dtype) of each operand with numbers."""
     rows = []
     for position, operand in enumerate(entry.operands):

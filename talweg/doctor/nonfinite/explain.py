@@ -22,7 +22,12 @@ from talweg.core.provenance import Origin
 from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
-from talweg.doctor.nonfinite.causes import cause_of, custom_name, forward_operands, shown_operands
+from talweg.doctor.nonfinite.causes import (
+    cause_of,
+    custom_name,
+    describe_operands,
+    forward_operands,
+)
 from talweg.doctor.nonfinite.gradients import CotangentSweep, is_healthy, source_norm, why_small
 from talweg.doctor.nonfinite.ledger import (
     Ledger,
@@ -125,7 +130,7 @@ def explain_function(function: Callable[[], Any], sources: object = None) -> Num
 
 
 def explain_tape(target: object, sources: object, tape: GradientTape) -> NumericsExplanation:
-    """What is not finite in a target, else in its gradients, by what a tape recorded."""
+    """Explain a nonfinite value in a target, else in its gradients, from a tape's records."""
     records = tape._records
     if records is None:
         raise RuntimeError(
@@ -302,7 +307,7 @@ def _singular(prim: Primitive, cause: Any) -> str:
 
 def operands_of(entry: LedgerEntry, link: Link) -> tuple[OperandReport, ...]:
     """The operands of an operation, with the element that matters."""
-    return tuple([OperandReport(*row) for row in shown_operands(entry, link)])
+    return tuple([OperandReport(*row) for row in describe_operands(entry, link)])
 
 
 def origin_place(origin: Origin | None) -> Place | None:

@@ -18,7 +18,7 @@ from talweg.core.errors import NeedsStaticError
 from talweg.core.roles import Role, Trait
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
-from talweg.doctor.nonfinite.causes import Cause, shown_operands
+from talweg.doctor.nonfinite.causes import Cause, describe_operands
 from talweg.doctor.nonfinite.ledger import (
     Ledger,
     LedgerEntry,
@@ -69,7 +69,7 @@ OF_FLAT = {  # what to write instead of an operation that is flat
 
 
 class CotangentSweep:
-    """Records of what ran forward, and the cotangent of every value by a target."""
+    """The forward records of a program, and the cotangent of every value by one target."""
 
     def __init__(self, ledger: Ledger):
         self.ledger = ledger
@@ -127,7 +127,7 @@ class CotangentSweep:
             found = self.norms[id(tensor)] = norm_of(self.cotangents.get(id(tensor)))
         return found
 
-    def enlarged(self, tensor: Any) -> Any:
+    def enlarge(self, tensor: Any) -> Any:
         """The cotangent of a tensor times the power of two that brings it near 1; None if none."""
         cotangent = self.cotangents.get(id(tensor))
         if cotangent is None or not is_float(cotangent):
@@ -253,7 +253,7 @@ def has_underflowed(sweep: CotangentSweep, record: tuple, position: int) -> bool
 
     own = [sweep.cotangents.get(id(part)) for part in parts]
     arrived = [None if g is None else EagerTensor(g) for g in own]
-    return gives_zeros(arrived) and not gives_zeros([sweep.enlarged(part) for part in parts])
+    return gives_zeros(arrived) and not gives_zeros([sweep.enlarge(part) for part in parts])
 
 
 def underflow(sweep: CotangentSweep, record: tuple) -> Cause:
@@ -281,7 +281,7 @@ def _explain(
     first = where_zeros_began(sweep.ledger, entry) if cause.code == "TW350" else None
     if first is not None:
         entry, cause = first, _flat(first, first.prim.operands[0])
-    rows = shown_operands(entry, Link(entry, entry.results[0], ()))
+    rows = describe_operands(entry, Link(entry, entry.results[0], ()))
     return NumericsExplanation(
         "zero",
         subject,
@@ -472,7 +472,7 @@ def _group_by_line(
     )
     code = "TW356" if sign < 0 else "TW357"
     rows_shown = tuple(
-        [OperandReport(*row) for row in shown_operands(entry, Link(entry, entry.results[0], ()))]
+        [OperandReport(*row) for row in describe_operands(entry, Link(entry, entry.results[0], ()))]
     )
     return NumericsExplanation(
         verdict,

@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity was made: a ledger of all that ran, and the way back through it.
+"""The ledger lists all operations that ran; a walk back through it finds where a NaN was made.
 
 Inside `with keeping() as ledger:` every operation is written down with its operands and results, in
 eager mode, in functions and in sessions alike; programs run step by step meanwhile, whatever
@@ -382,7 +382,7 @@ class _ScopeRecorder(Observer):
 
 
 class _Noted(threading.local):
-    """What `noting_scopes` noted in this thread."""
+    """The notes that `noting_scopes` took in this thread."""
 
     scopes: dict[int, tuple[Any, str]] | None = None
 

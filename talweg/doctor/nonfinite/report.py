@@ -1,4 +1,4 @@
-"""What `explain_numerics` answers, as a value: it prints as text and, in a notebook, as HTML."""
+"""The answer of `explain_numerics` as a value, which prints as text and, in a notebook, as HTML."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SourceNorm:
 
 @dataclass(frozen=True)
 class NumericsExplanation:
-    """Where a NaN, an infinity or a zero was made, why, and what to write instead.
+    """The origin of a NaN, an infinity or a zero, its cause, and code to write instead.
 
     verdict: finite, nan, inf, zero, vanishing or exploding.
     subject: what has it: "the result", "the gradient of w".

@@ -194,10 +194,10 @@ def _find_unused(calls: Any) -> Iterator[Finding]:
         if spot.prim.effect is not None or not spot.module.startswith(PURE):
             continue
         if is_dropped(spot.code, spot.offset):
-            yield unused_finding(spot, min(other.count for other in spots))
+            yield report_unused(spot, min(other.count for other in spots))
 
 
-def unused_finding(spot: Any, count: int) -> Finding:
+def report_unused(spot: Any, count: int) -> Finding:
     """The finding about a line whose result nobody takes."""
     names = [spot.prim.name] if isinstance(spot, EagerSpot) else list(spot.prims)
     text = spot.text or (names[0] if len(names) == 1 else "an operation")

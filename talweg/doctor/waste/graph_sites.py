@@ -85,7 +85,7 @@ class RunSpot(Spot):
 
 
 class SeenSession:
-    """What is known of a session: where it was opened, and how often it ran."""
+    """The facts about a session: the line that opened it, and the number of its runs."""
 
     def __init__(self, session: Any, spot: Spot | None):
         self.spot, self.runs = spot, 0
@@ -93,7 +93,7 @@ class SeenSession:
 
 
 class GraphRecord:
-    """What is known of one graph, or (`table` None) of all traces together."""
+    """The facts about one graph, or (`table` None) about all traces together."""
 
     def __init__(self, table: NodeTable | None = None):
         self.table = None if table is None else weakref.ref(table)
@@ -103,7 +103,7 @@ class GraphRecord:
 
 
 class GraphWatch:
-    """Counts what graphs are asked for, and what of it runs."""
+    """Counts the requests to graphs for nodes, and the nodes that run."""
 
     def __init__(self, inner: InnerFiles, note_use: Callable[[Any], None]):
         self.inner, self.note_use = inner, note_use
@@ -153,7 +153,7 @@ class GraphWatch:
 
     # -- building
 
-    def asked(self, node: Any, merged: bool, frame: FrameType | None) -> None:
+    def record_request(self, node: Any, merged: bool, frame: FrameType | None) -> None:
         """A node was asked for, from `frame` of talweg."""
         inner, entry, first = self.inner, None, frame
         while frame is not None and inner[frame.f_code.co_filename]:
@@ -164,7 +164,7 @@ class GraphWatch:
         key = id(frame.f_code), frame.f_lasti
         spot = record.spots.get(key)
         if spot is None:
-            spot = record.spots[key] = GraphSpot(frame, called_module(first, frame))
+            spot = record.spots[key] = GraphSpot(frame, find_called_module(first, frame))
         if entry.f_trace_lines:
             entry.f_trace_lines = False
             spot.this_counted = spot.this_built = False
@@ -312,7 +312,7 @@ class GraphWatch:
         return True
 
 
-def called_module(frame: FrameType | None, user: FrameType) -> str:
+def find_called_module(frame: FrameType | None, user: FrameType) -> str:
     """The module of talweg whose function `user` called: ``api/math/reductions.py``.
 
     "" if it was a library that called talweg.

@@ -1,4 +1,4 @@
-"""Findings about graphs and traces: what is built again, too large, or never run."""
+"""Findings about graphs and traces: nodes that are built again, are too large, or never run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from talweg.doctor.findings import Finding, Place, megabytes
-from talweg.doctor.waste.eager import PURE, unused_finding
+from talweg.doctor.waste.eager import PURE, report_unused
 from talweg.doctor.waste.graph_sites import GraphRecord, GraphSpot, GraphWatch, SeenSession
 from talweg.doctor.waste.observation import Observation, SeenFunction
 from talweg.doctor.waste.sites import by_line, is_dropped, places_of
-from talweg.doctor.waste.variables import made_again
+from talweg.doctor.waste.variables import find_made_again
 
 if TYPE_CHECKING:
     from talweg.trace.function import Function
@@ -32,12 +32,12 @@ WHERE = re.compile(r"(.+):(\d+), in ([^:]+)")  # a place, as notes of passes giv
 def graph_findings(seen: Observation) -> Iterator[Finding]:
     """What the graphs and traces of a program waste."""
     watch = seen.graphs
-    again = {group[0].spot.code for _, group in made_again(seen.all_variables())}
+    again = {group[0].spot.code for _, group in find_made_again(seen.all_variables())}
     for record in watch.all_records():
         yield from _of_graph(record, again)
     yield from large_arrays([*watch.all_records(), watch.traces])
     yield from _find_unrolled(watch.traces, "a trace")
-    yield from _unused_in_graphs(watch)
+    yield from _find_unused_in_graphs(watch)
     yield from _find_retraced(seen)
     yield from _functions_in_loop(seen)
     yield from _find_shared(watch)
@@ -131,7 +131,7 @@ def _is_asked_again(spot: GraphSpot) -> bool:
 
 
 def _find_repeated_requests(spots: list[GraphSpot]) -> Finding:
-    """TW603: lines that ask for what is there."""
+    """Report TW603: lines that ask for nodes that the graph has already."""
     lines = by_line(spots)
     lines.sort(key=lambda line: -max(spot.calls for spot in line))
     count = max(spot.calls - spot.building for spot in lines[0])
@@ -214,7 +214,7 @@ def _find_unrolled(record: GraphRecord, where: str) -> Iterator[Finding]:
             )
 
 
-def _unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
+def _find_unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
     """TW616 in graphs: results that nobody takes."""
     for record in (*watch.all_records(), watch.traces):
         for spot in record.spots.values():
@@ -224,7 +224,7 @@ def _unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
             if named or spot.used or spot.calls >= ABANDONED:
                 continue
             if is_dropped(spot.code, spot.offset):
-                yield unused_finding(spot, spot.calls)
+                yield report_unused(spot, spot.calls)
 
 
 def _find_retraced(seen: Observation) -> Iterator[Finding]:
@@ -325,10 +325,10 @@ def _find_shared(watch: GraphWatch) -> Iterator[Finding]:
     """TW608: products that run otherwise than they were written."""
     for note, count in watch.notes.items():
         if " runs as " in note:
-            yield shared_work(note, count)
+            yield report_shared_work(note, count)
 
 
-def shared_work(note: str, count: int = 1) -> Finding:
+def report_shared_work(note: str, count: int = 1) -> Finding:
     """The finding about redundant work that was found and shared."""
     what, _, where = note.partition(": ")
     match = WHERE.match(where)

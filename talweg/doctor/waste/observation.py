@@ -1,4 +1,4 @@
-"""Watching a program: what is counted while it runs, for the findings made of it afterwards.
+"""An observation counts a program's events while it runs; findings are made of it afterwards.
 
 What happens often (an eager operation) is counted by the instruction of the user's code it comes
 from, and looked at closely only the first few times and then now and then; what happens
@@ -21,7 +21,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.observer import Observer
-from talweg.doctor.waste.graph_sites import GraphWatch, called_module, direct_user
+from talweg.doctor.waste.graph_sites import GraphWatch, direct_user, find_called_module
 from talweg.doctor.waste.sites import InnerFiles, Spot, together, user_frames
 from talweg.eager.tensor import EagerTensor
 from talweg.prims.arithmetic import add
@@ -107,7 +107,7 @@ class HostTransfer(Spot):
 
 
 class SeenVariable:
-    """What is known of a variable of the program."""
+    """The facts about a variable of the program."""
 
     def __init__(self, variable: Any, spot: Spot | None, runs: int, steps: int):
         self.ref = weakref.ref(variable)
@@ -123,7 +123,7 @@ class SeenVariable:
 
 
 class SeenFunction:
-    """What is known of a `tf.function` of the program."""
+    """The facts about a `tf.function` of the program."""
 
     def __init__(self, function: Any, spot: Spot | None):
         self.ref, self.name = weakref.ref(function), function.name
@@ -133,7 +133,7 @@ class SeenFunction:
 
 
 class Observation(Observer):
-    """Counts what a program does."""
+    """Counts a program's events."""
 
     def __init__(self) -> None:
         self.inner = InnerFiles()
@@ -150,7 +150,7 @@ class Observation(Observer):
         self.gone: list[SeenVariable] = []  # whose place in `variables` another one took
         self.functions: list[SeenFunction] = []
         self._functions: dict[int, SeenFunction] = {}
-        self.graphs = GraphWatch(self.inner, self._used)
+        self.graphs = GraphWatch(self.inner, self._note_use)
         self.calls = self.gradients = self.steps = 0
         self.memory: list[tuple] = []
         self._next_memory = 0.0
@@ -173,7 +173,7 @@ class Observation(Observer):
         try:
             spot = self.eager[id(code), frame.f_lasti, prim]
         except KeyError:
-            spot = EagerSpot(frame, prim, called_module(_frame(2), frame))
+            spot = EagerSpot(frame, prim, find_called_module(_frame(2), frame))
             self.eager[id(code), frame.f_lasti, prim] = spot
             self._calls.setdefault((id(code), spot.offset), []).append(spot)
         count = spot.count = spot.count + 1
@@ -238,7 +238,7 @@ class Observation(Observer):
                         known is value
                         or type(known) is weakref.ref
                         and known() is value
-                        or self._made_of_the_same(spot, value)
+                        or self._is_made_of_the_same(spot, value)
                         for known, value in zip(before, operands)
                     ]
                 )
@@ -249,7 +249,7 @@ class Observation(Observer):
         kept = [weakref.ref(x) if hasattr(x, "_array") else x for x in operands]
         spot.operands = [*kept, params]
 
-    def _made_of_the_same(self, spot: EagerSpot, value: object) -> bool:
+    def _is_made_of_the_same(self, spot: EagerSpot, value: object) -> bool:
         """Whether the same call made a tensor just now, of what it was made of before."""
         others = self._calls[id(spot.code), spot.offset]
         return any([x.alike and x.result() is value for x in others if x is not spot])
@@ -293,7 +293,7 @@ class Observation(Observer):
     # -- variables
 
     def variable_made(self, variable: object) -> None:
-        """Keep what is known of it."""
+        """Record a new variable with the line that made it."""
         before = self.variables.get(id(variable))
         if before is not None and len(self.gone) < MANY:
             self.gone.append(before)
@@ -380,7 +380,7 @@ class Observation(Observer):
 
     def node_asked(self, node: object, merged: bool) -> None:
         """A graph was asked for a node."""
-        self.graphs.asked(node, merged, sys._getframe(2))
+        self.graphs.record_request(node, merged, sys._getframe(2))
 
     def session_ran(self, session: Any, program: object, fed: list, fetched: list) -> None:
         """A run is over."""
@@ -391,11 +391,11 @@ class Observation(Observer):
         if self._values.get(session) != len(state):
             self._values[session] = len(state)
             for variable in state:
-                seen = self._seen_by(variable)
+                seen = self._find_seen(variable)
                 if seen is not None:
                     seen.valued = True
-        for handle in fetched_reads(program) if is_new else ():
-            self._used(handle)
+        for handle in find_fetched_reads(program) if is_new else ():
+            self._note_use(handle)
         self._tick()
 
     def session_made(self, session: object) -> None:
@@ -404,14 +404,14 @@ class Observation(Observer):
         spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
         self.graphs.session_made(session, spot)
 
-    def _seen_by(self, handle: Handle) -> SeenVariable | None:
+    def _find_seen(self, handle: Handle) -> SeenVariable | None:
         """What is known of the variable of a handle."""
         owner = handle.owner() if hasattr(handle, "owner") else None
         return None if owner is None else self.variables.get(id(owner))
 
-    def _used(self, handle: Handle) -> None:
+    def _note_use(self, handle: Handle) -> None:
         """Something takes the value of a graph's variable."""
-        seen = self._seen_by(handle)
+        seen = self._find_seen(handle)
         if seen is not None:
             seen.read = True
 
@@ -454,7 +454,7 @@ class Observation(Observer):
                 self.judge(spot)
 
 
-def fetched_reads(program: Any) -> list:
+def find_fetched_reads(program: Any) -> list:
     """The handles of variables whose values a program gives as they are."""
     if not program.needs:
         return []

@@ -1,4 +1,4 @@
-"""Where in a program something happens, and what its text there says.
+"""Sites are instructions of a user's program, with the line and text that they stand in.
 
 An instruction of the user's code is (code object, offset).  While a program is watched, frames of
 libraries count as inner ones, so that what Keras does for `model.fit` stands at `model.fit`.
@@ -126,7 +126,7 @@ def is_dropped(code: CodeType, offset: int) -> bool:
 
 
 class LocalFlows(ast.NodeVisitor):
-    """Which names of a function hold what was computed from one expression of it."""
+    """The names of a function that hold values computed from one of its expressions."""
 
     def __init__(self, source: tuple[int, int, int, int]):
         self.source = source

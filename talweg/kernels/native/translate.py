@@ -265,7 +265,7 @@ class _Translation:
         if name in _LOADS:
             return self._load(_LOADS[name], given[0])
         if name in _STORES:
-            return self._stored(_STORES[name], *given)
+            return self._emit_store(_STORES[name], *given)
         if name in _BUILT_IN:
             return _BUILT_IN[name](self, *given)
         operands = ", ".join([f"i64 {part}" for part in given])
@@ -285,7 +285,7 @@ class _Translation:
         found = self._emit(f"load i{bits}, ptr {pointer}, align 1")
         return found if bits == 64 else self._emit(f"zext i{bits} {found} to i64")
 
-    def _stored(self, bits: int, place: str, value: str) -> str:
+    def _emit_store(self, bits: int, place: str, value: str) -> str:
         pointer = self._emit(f"inttoptr i64 {place} to ptr")
         short = value if bits == 64 else self._emit(f"trunc i64 {value} to i{bits}")
         self.lines.append(f"store i{bits} {short}, ptr {pointer}, align 1")
@@ -293,14 +293,14 @@ class _Translation:
 
     # -- words that Python has no short form for
 
-    def shifted_product(self, x: str, y: str, places: str) -> str:
+    def shift_product(self, x: str, y: str, places: str) -> str:
         """The product of two numbers in 128 bits, shifted right."""
         wide = [self._emit(f"zext i64 {part} to i128") for part in (x, y, places)]
         product = self._emit(f"mul i128 {wide[0]}, {wide[1]}")
         return self._emit(f"trunc i128 {self._emit(f'lshr i128 {product}, {wide[2]}')} to i64")
 
-    def shifted_rest(self, x: str, y: str, places: str) -> str:
-        """The bits that `shifted_product` drops, the highest first, in 64 bits; 1 for any below."""
+    def shift_rest(self, x: str, y: str, places: str) -> str:
+        """The bits that `shift_product` drops, the highest first, in 64 bits; 1 for any below."""
         wide = [self._emit(f"zext i64 {part} to i128") for part in (x, y, places)]
         product = self._emit(f"mul i128 {wide[0]}, {wide[1]}")
         up = self._emit(f"sub i128 128, {wide[2]}")
@@ -314,11 +314,11 @@ class _Translation:
         """The bits of a float64 that is a whole number."""
         return self._emit(f"bitcast double {self._emit(f'uitofp i64 {number} to double')} to i64")
 
-    def multiplied_floats(self, x: str, y: str) -> str:
+    def multiply_floats(self, x: str, y: str) -> str:
         """The bits of the product of two float64."""
         return self._of_floats("fmul", x, y)
 
-    def divided_floats(self, x: str, y: str) -> str:
+    def divide_floats(self, x: str, y: str) -> str:
         """The bits of the quotient of two float64."""
         return self._of_floats("fdiv", x, y)
 
@@ -341,11 +341,11 @@ class _Translation:
 _BUILT_IN: dict[str, Callable[..., str]] = {
     name: getattr(_Translation, name)
     for name in (
-        "shifted_product",
-        "shifted_rest",
+        "shift_product",
+        "shift_rest",
         "float_bits",
-        "multiplied_floats",
-        "divided_floats",
+        "multiply_floats",
+        "divide_floats",
         "float32_bits",
         "scratch",
     )

@@ -69,12 +69,12 @@ def float_bits(number: int) -> int:
     return _none()
 
 
-def multiplied_floats(x: int, y: int) -> int:
+def multiply_floats(x: int, y: int) -> int:
     """The bits of the product of two float64."""
     return _none()
 
 
-def divided_floats(x: int, y: int) -> int:
+def divide_floats(x: int, y: int) -> int:
     """The bits of the quotient of two float64."""
     return _none()
 
@@ -84,11 +84,11 @@ def float32_bits(x: int) -> int:
     return _none()
 
 
-def shifted_product(x: int, y: int, places: int) -> int:
+def shift_product(x: int, y: int, places: int) -> int:
     """The product of two numbers in 128 bits, shifted right."""
     return _none()
 
 
-def shifted_rest(x: int, y: int, places: int) -> int:
-    """The bits that `shifted_product` drops, in 64 bits."""
+def shift_rest(x: int, y: int, places: int) -> int:
+    """The bits that `shift_product` drops, in 64 bits."""
     return _none()

@@ -165,7 +165,7 @@ def draw(
     return np.array(list(found), np.int64), draws
 
 
-def expected_counts(
+def compute_expected_counts(
     sampler: UniformSampler, classes: np.ndarray, size: int, draws: int
 ) -> np.ndarray:
     """The expected counts of classes among `size` that took `draws` draws, float32."""

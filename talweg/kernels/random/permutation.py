@@ -22,7 +22,7 @@ def permutation(stream: Stream, size: int) -> np.ndarray:
 
 
 def _exchange(partner: np.ndarray) -> np.ndarray:
-    """What steps i = 0, 1, ... that exchange places i and partner[i] >= i make of 0, 1, 2, ...
+    """Apply to 0, 1, 2, ... the steps i = 0, 1, ... that exchange places i and partner[i] >= i.
 
     Step i leaves at place i what was at p = partner[i], and nothing touches place i later.  What is
     at p before step i came from place k at the last step k < i with partner[k] = p, or is p itself

@@ -71,7 +71,7 @@ def state_of_stream(stream: Stream) -> np.ndarray:
     return np.array([stream.counter & MASK64, stream.counter >> 64, stream.key], np.uint64)
 
 
-def skipped_state(state: np.ndarray, blocks: int) -> np.ndarray:
+def skip_blocks(state: np.ndarray, blocks: int) -> np.ndarray:
     """A generator's state, `blocks` blocks further on: int64, [3] for Philox, [2] for ThreeFry.
 
     Modulo 2⁶⁴, as TensorFlow does.  ThreeFry's counter has 64 bits, Philox's 128.

@@ -154,7 +154,9 @@ def _draw(reader: _WordReader, bounds: Bounds, size: int) -> np.ndarray:
     return found
 
 
-def bounded_normal(stream: Stream, bounds: list[Bounds], size: int, dtype: np.dtype) -> np.ndarray:
+def draw_bounded_normal(
+    stream: Stream, bounds: list[Bounds], size: int, dtype: np.dtype
+) -> np.ndarray:
     """`size` values for each of `bounds`, as [size, len(bounds)]."""
     reader = _WordReader(stream, dtype)
     found = np.empty((len(bounds), size), dtype)

@@ -14,17 +14,17 @@ from talweg.kernels.fingerprints import byte, fingerprint, length, murmur_hash, 
 from talweg.kernels.native.translate import DATA_AT, TYPE_AT
 from talweg.kernels.native.words import (
     decrease,
-    divided_floats,
+    divide_floats,
     each,
     float32_bits,
     float_bits,
     increase,
     load64,
-    multiplied_floats,
+    multiply_floats,
     new_bytes,
     scratch,
-    shifted_product,
-    shifted_rest,
+    shift_product,
+    shift_rest,
     store8,
     store32,
     store64,
@@ -288,9 +288,9 @@ def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
         return 0
     bits = float_bits(digits_read)
     if exponent < 0:
-        bits = divided_floats(bits, load64(POWERS_AT - 8 * exponent))
+        bits = divide_floats(bits, load64(POWERS_AT - 8 * exponent))
     else:
-        bits = multiplied_floats(bits, load64(POWERS_AT + 8 * exponent))
+        bits = multiply_floats(bits, load64(POWERS_AT + 8 * exponent))
     if width == 8:
         store64(out, bits | (negative << 63))
         return 1
@@ -336,8 +336,8 @@ def write_float(bits: int, out: int, buffer: int, digits: int, b: int) -> int:
     unit = load64(TENS_AT + 8 * digits)
     significand = 0
     if places < 128:
-        significand = shifted_product(fraction, unit, places)
-        rest = shifted_rest(fraction, unit, places)
+        significand = shift_product(fraction, unit, places)
+        rest = shift_rest(fraction, unit, places)
         if rest == HALF:
             significand = significand + (significand & 1)
         else:

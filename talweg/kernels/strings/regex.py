@@ -28,7 +28,7 @@ _GROUP = re.compile(rb"\\(.?)", re.DOTALL)
 
 
 class Rewrite:
-    r"""What stands for a match: texts and groups, \0 to \9, with \\ for \.
+    r"""The replacement of a match: texts and groups, \0 to \9, with \\ for \.
 
     As in RE2 a group that the pattern lacks means that nothing is replaced, and an escape that
     there is not ends the text; where one match alone is replaced, that is left as it is.
@@ -116,7 +116,7 @@ class Pattern:
             return self.quick.fullmatch(text) is not None
         return self.full(text)
 
-    def replaced(self, text: bytes, rewrite: Rewrite, everywhere: bool) -> bytes:
+    def replace(self, text: bytes, rewrite: Rewrite, everywhere: bool) -> bytes:
         """The text with each match, or the first, written as `rewrite` says."""
         if rewrite.largest > self.groups or rewrite.broken and not everywhere:
             return text

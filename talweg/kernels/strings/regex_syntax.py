@@ -213,7 +213,7 @@ class _Reader:
         if letter == "[":
             return [self._class(flags)]
         if letter == "\\":
-            return self._escaped(flags)
+            return self._parse_escape(flags)
         self.at += 1
         if letter == ".":
             return [Characters(() if "s" in flags else ((10, 10),), True)]
@@ -232,7 +232,7 @@ class _Reader:
         number = self.groups
         return GroupNode(number, self.branch(flags, True))
 
-    def _escaped(self, flags: str) -> list[Node]:
+    def _parse_escape(self, flags: str) -> list[Node]:
         kind = self.text[self.at + 1 : self.at + 2]
         if kind == "Q":
             end = self.text.find("\\E", self.at)

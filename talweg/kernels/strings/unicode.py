@@ -35,7 +35,7 @@ codecs.register_error("talweg.note", _note)
 
 
 class Policy(NamedTuple):
-    """What becomes of errors: "strict", "replace" (by `replacement`) or "ignore"."""
+    """The handling of errors: "strict", "replace" (by `replacement`) or "ignore"."""
 
     errors: str = "replace"
     replacement: int = REPLACEMENT

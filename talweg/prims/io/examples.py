@@ -65,7 +65,7 @@ def _array(values, dtype, shape: tuple):
     return found.reshape(shape)
 
 
-def _fixed_feature(plan: tuple, records: list, default: np.ndarray | None):
+def _parse_fixed_feature(plan: tuple, records: list, default: np.ndarray | None):
     _, name, dtype, shape = plan
     size, features = math.prod(shape), []
     for record in records:
@@ -91,7 +91,7 @@ def _fixed_feature(plan: tuple, records: list, default: np.ndarray | None):
 
 
 def _sequence(plan, records: list, default: np.ndarray | None):
-    """Of each record an array [n, *shape]."""
+    """Parse a sequence of each record into an array [n, *shape]."""
     _, name, dtype, shape = plan
     size, features = math.prod(shape), []
     for record in records:
@@ -137,7 +137,7 @@ def parse_records(records: list, plans: tuple, defaults: tuple, single: bool):
             continue
         if kind == FIXED:
             shape = (len(records), *plan[3])
-            rows = _fixed_feature(plan, records, default)
+            rows = _parse_fixed_feature(plan, records, default)
             feature = np.stack(rows) if rows else np.empty(shape, plan[2].numpy_dtype)
         else:
             feature = _sequence(plan, records, default)

@@ -190,7 +190,7 @@ class det:
     rejects = RECTANGLE
 
 
-def _signed_log(x: np.ndarray):
+def _compute_signed_log(x: np.ndarray):
     sign, log = np.linalg.slogdet(x)
     sign = np.where(np.isnan(log), np.nan, sign)
     return np.asarray(sign, x.dtype)[()], np.asarray(log, np.zeros((), x.dtype).real.dtype)[()]
@@ -212,7 +212,7 @@ class slogdet:
         lead = x.dims[:-2]
         return Aval(lead, x.dtype), Aval(lead, x.dtype.real_dtype)
 
-    numpy = kernels.widen_kernel(_signed_log)
+    numpy = kernels.widen_kernel(_compute_signed_log)
 
     def vjp(g: tuple, z, x):
         g_sign, g_log = g

@@ -25,7 +25,7 @@ from talweg.core.shapes import broadcast_dims
 from talweg.kernels.random import rejection
 from talweg.kernels.random.gamma_derivative import gamma_derivative as derivative_of_gamma
 from talweg.kernels.random.philox import stream_of_state
-from talweg.kernels.random.truncated_normal import bounded_normal, standardize
+from talweg.kernels.random.truncated_normal import draw_bounded_normal, standardize
 from talweg.prims.arithmetic import (
     cast,
     maximum,
@@ -321,7 +321,7 @@ class random_bounded_normal:
     def numpy(stream, mean, deviation, low, high, *, shape):
         bounds, dims = _bounds(mean, deviation, low, high)
         start, count = stream_of_state(stream), math.prod(shape)
-        return bounded_normal(start, bounds, count, mean.dtype).reshape((*shape, *dims))
+        return draw_bounded_normal(start, bounds, count, mean.dtype).reshape((*shape, *dims))
 
     def vjp(g, z, stream, mean, deviation, low, high, *, shape):
         parameters = mean, deviation, low, high

@@ -18,7 +18,7 @@ from talweg.kernels.strings.native import SOME
 
 
 class ArrayKernel(Protocol):
-    """What does many elements at once: a `StringKernel`, or a kernel of a pattern."""
+    """A kernel for many elements at once: a `StringKernel`, or a kernel of a pattern."""
 
     def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
         """The results for an array; None where Python is to give them."""
@@ -27,7 +27,7 @@ class ArrayKernel(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What is done to each element: `apply(element, *arguments)`, with results of `dtype`.
+    """The rule for each element: `apply(element, *arguments)`, with results of `dtype`.
 
     Rules of one function and equal arguments are equal, so that equal nodes are one.  `form` says
     what TensorFlow calls it: the type of operation, the inputs behind the elements, attributes;
