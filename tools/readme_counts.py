@@ -23,7 +23,7 @@ SENTENCES = {
     "names of compat.v1": "and {n} of",
     "names of TensorFlow's compat.v1": "of {n} in `compat.v1`",
     "names among them": "among the {n} names",
-    "never": "of the others {n} will never be there",
+    "never": "{n} of the others will never be there",
     "raw operations": "{n} of `tf.raw_ops`",
     "cases": "{n} cases recorded from TensorFlow 2.21",
     "programs": "{n} programs recorded from TensorFlow",
