@@ -93,7 +93,7 @@ def main(options: argparse.Namespace) -> int:
 
 @contextmanager
 def progress(word: str = "measuring") -> Iterator[Callable[[str], None]]:
-    """What is done just now, in a line of a terminal's stderr that goes again."""
+    """Show the present task in a line of the terminal's stderr, which disappears afterwards."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -152,7 +152,7 @@ def best_start(code: str) -> float:
 
 
 def eager_costs() -> list[Measured]:
-    """What operations cost that run at once."""
+    """Measure the costs of operations that run at once."""
     ones, variable = look_up("ones"), look_up("Variable")(3.0)
     tape = look_up("GradientTape")
     small = ones([32, 32])

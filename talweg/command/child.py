@@ -17,7 +17,7 @@ VARIABLE = "TALWEG_PROGRAM"  # of the environment: generation, package and path 
 
 
 def spec() -> ModuleSpec:
-    """What a program's `__main__` says it was loaded from, so that children load this module."""
+    """The spec of a program's `__main__`, so that children load this module."""
     return ModuleSpec(NAME, None)
 
 

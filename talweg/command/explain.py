@@ -69,7 +69,7 @@ def whole(code: str) -> str:
 
 
 def titles() -> dict[str, str]:
-    """All codes, and what they say."""
+    """List all codes with their titles."""
     found = dict(CATALOGUE)
     for code in pages.codes_with_pages():
         found[code] = pages.title(code)

@@ -40,7 +40,7 @@ class Keeper(Observer):
             self.graphs[graph] = {}
 
     def session_ran(self, session: Any, program: Any, fed: list, fetched: list) -> None:
-        """Keep what a session ran."""
+        """Keep the program that a session ran."""
         handles = self.graphs.setdefault(session.graph, {})
         for step in program.steps if program is not None else ():
             if step.node not in handles:
@@ -63,7 +63,7 @@ class Keeper(Observer):
             self.applied_first.append((prim, operands, results, params, origin))
 
     def pictures(self) -> list[Picture]:
-        """The pictures of what was kept: functions and graphs, or else what ran at once."""
+        """Draw the kept programs: functions and graphs, or else the operations that ran at once."""
         found = [model.of_function(concrete) for concrete in self.traces[:TRACES]]
         for number, graph in enumerate(self.graphs):
             title = "the graph" if len(self.graphs) == 1 else f"graph {number + 1}"

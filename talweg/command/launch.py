@@ -73,7 +73,7 @@ def program_of(options: argparse.Namespace) -> UserProgram:
 
 
 def first_uses(program: UserProgram) -> list[NameUse]:
-    """Where a program uses names that only TensorFlow 1 has; none if it cannot be read."""
+    """Find the lines that use names of TensorFlow 1 alone; none if the program cannot be read."""
     try:
         return read(program.path, program.parts()).first_generation()
     except (SyntaxError, ValueError, OSError):  # running it will say so

@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     skipped: tuple[str, ...] = ()  # lines that are no Python
 
     def file(self, path: str) -> str:
-        """What tracebacks call it."""
+        """The file's name in tracebacks."""
         return f"{path}[cell {self.number}]"
 
 

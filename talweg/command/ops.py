@@ -148,7 +148,7 @@ def last_part(name: str) -> str:
 
 
 def summary(name: str) -> str:
-    """The first sentence of what an object says of itself."""
+    """Return the first sentence of an object's docstring."""
     if name.removeprefix(V1).split(".")[0] in KERAS:
         return "Keras, running on talweg"  # not looked up: that would load it
     try:

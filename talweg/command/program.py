@@ -35,7 +35,7 @@ class UserProgram(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The program's name in reports."""
         return self.module or self.path
 
     @property
@@ -130,7 +130,7 @@ def decode_source(data: bytes) -> str:
 
 @contextmanager
 def printing_to(stream: object) -> Iterator[None]:
-    """What the program prints goes to `stream`, so that the command's own output is alone."""
+    """Send the program's output to `stream`, so that the command's own output is alone."""
     before, sys.stdout = sys.stdout, stream
     try:
         yield

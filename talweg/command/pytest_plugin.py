@@ -129,7 +129,7 @@ class Doctor:
             )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """How many of which findings there were, in all."""
+        """Print the number of each kind of finding."""
         if not self.found:
             return
         counts: dict[str, int] = {}

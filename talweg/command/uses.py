@@ -119,7 +119,7 @@ class Reader(ast.NodeVisitor):
         self.unsure: set[ast.AST] = set()  # what stands behind questions
 
     def read(self, source: str) -> None:
-        """Note what a text binds, then what it uses: functions may stand before imports."""
+        """Read a text: its bindings, then its uses, as functions may stand before imports."""
         tree = ast.parse(source, self.file)
         for node in ast.walk(tree):
             self.unsure.update(find_questioned(node))
@@ -134,7 +134,7 @@ class Reader(ast.NodeVisitor):
     # -- what names stand for
 
     def bind_imported(self, node: ast.Import | ast.ImportFrom) -> None:
-        """What an import binds."""
+        """Note the names that an import binds."""
         for module, own, written in list_imports(node, self.package):
             head, _, rest = module.partition(".")
             if head not in ROOTS:
@@ -153,7 +153,7 @@ class Reader(ast.NodeVisitor):
             self.bound[own] = name
 
     def bind_assigned(self, node: ast.Assign) -> None:
-        """What `layers = tf.layers` binds: names for namespaces, and `tf = tf.compat.v1`."""
+        """Note the names that `layers = tf.layers` or `tf = tf.compat.v1` bind to namespaces."""
         chain = split_dotted(node.value)
         if chain is None or chain[0] not in self.bound:
             return
@@ -182,8 +182,7 @@ class Reader(ast.NodeVisitor):
 
 
 def find_questioned(node: ast.AST) -> list[ast.AST]:
-    """What a node does only for some versions: both sides of a question about them, and what is
-    tried although it may be missing."""
+    """Find the nodes that run for some versions only: both sides of a question, and tries."""
     parts: list[ast.AST] = []
     if isinstance(node, ast.IfExp) and _VERSION.search(ast.unparse(node.test)):
         parts = [node.body, node.orelse]
@@ -195,7 +194,7 @@ def find_questioned(node: ast.AST) -> list[ast.AST]:
 
 
 def catches_missing(node: ast.Try, handler: ast.ExceptHandler) -> bool:
-    """Whether a handler is for what a version may lack."""
+    """Whether a handler catches the absence of a name that a version may lack."""
     if handler.type is not None:
         return bool(_MISSING.search(ast.unparse(handler.type)))
     return all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body)

@@ -276,7 +276,7 @@ def _elementwise_infer(
 
 
 def suggest_cast(name: str, dtype: DType, other: str, of_other: DType) -> str:
-    """What to write for two operands of different dtypes: a cast that loses nothing.
+    """Suggest code for two operands of different dtypes: a cast that loses nothing.
 
     The second is cast to the dtype of the first, but never a float to integers.
     """

@@ -16,7 +16,7 @@ from talweg.core.errors import invalid
 
 
 def _resolve(n: int, total: int, others: int, *sizes: int) -> int:
-    """What `dims.resolve_size` stands for; InvalidArgumentError if there is no such size."""
+    """Return the size that `dims.resolve_size` asks for; InvalidArgumentError without one."""
     if n >= 0:
         return n
     if not others and not total:  # what the dimensions other than 0 leave
@@ -118,7 +118,7 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | Non
 
 
 def _substitute(size: Size, made: dict, replace: Callable[[Atom], Size | None]) -> Size | None:
-    """`size` with its functions replaced by what is made of them."""
+    """Return `size` with its functions replaced by other sizes."""
     if type(size) is not Dim:
         return size
     total: Any = size.constant

@@ -45,7 +45,7 @@ class Dimension:
             raise value_error("TW204", f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Size) -> Dimension:
-        """What both know; ValueError if they differ."""
+        """Return the merged dimension; ValueError if they differ."""
         self.assert_is_compatible_with(other)
         return Dimension(other if self._value is None else self._value)
 

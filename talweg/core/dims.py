@@ -223,7 +223,7 @@ def _degree(dim: Dim) -> int:
 
 
 def weight(size: Size) -> int:
-    """How many atoms a size has when written out as a tree, large coefficients counted in."""
+    """Count the atoms of a size written out as a tree, large coefficients counted in."""
     if type(size) is not Dim:
         return 0
     total = 0
@@ -447,7 +447,7 @@ def _choose_extreme(name: str, a: Size, b: Size) -> Size:
 
 
 def broadcast(a: Size, b: Size) -> Size:
-    """What sizes a and b broadcast to, if they do."""
+    """Return the sizes that a and b broadcast to, if they do."""
     if same(a, b) or same(b, 1):
         return a
     if same(a, 1):

@@ -173,7 +173,7 @@ def remove(recorder: Recorder) -> None:
 
 @contextmanager
 def observe(observer: object) -> Iterator[None]:
-    """Let `observer` watch what is done inside the block, in place of one around it."""
+    """Let `observer` watch the work inside the block, in place of an outer observer."""
     before = state.observer
     enter()
     state.observer = observer

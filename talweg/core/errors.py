@@ -94,7 +94,7 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong."""
+        """The text of the error."""
         return self._message
 
     @property
@@ -266,7 +266,7 @@ class NotEagerError(Exception):
 
 
 def compose(code: str, happened: str, expected: str = "", hint: str = "") -> str:
-    """The text of an error: what happened, what was expected, whose line, a way out, the code."""
+    """Compose an error's text: the event, the expectation, the user's line, a way out, the code."""
     assert code in CATALOGUE, code
     lines = [happened]
     if expected:
@@ -285,7 +285,7 @@ def invalid(code: str, happened: str, expected: str = "", hint: str = "") -> OpE
 
 
 def invalid_value(code: str, happened: str, expected: str = "", hint: str = "") -> OpError:
-    """An InvalidArgumentError of what TensorFlow looks at when it runs, never when it builds.
+    """Make an InvalidArgumentError for a value that TensorFlow checks only when it runs.
 
     A graph that is built with such a value raises it as it is, not as a ValueError.
     """
@@ -325,6 +325,6 @@ def lacks_memory(error: BaseException | None) -> bool:
 
 
 def free_frames(error: BaseException | None) -> None:
-    """Let go of what the frames of a MemoryError hold, before anything else wants memory."""
+    """Drop the values in the frames of a MemoryError, before other code wants memory."""
     while isinstance(error, MemoryError):
         error.__traceback__, error = None, error.__context__

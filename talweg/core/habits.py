@@ -225,7 +225,7 @@ def add_habits(cls: Any, cures: dict[str, str]) -> None:
 
 
 def without_habits(names: list[str], cls: type) -> list[str]:
-    """What `dir` lists of an object's names."""
+    """Return the names that `dir` lists for an object."""
     return [name for name in names if not is_habit(cls, name)]
 
 

@@ -446,7 +446,7 @@ class Hooks:
 
         @staticmethod
         def html_view(value: object) -> str:
-            """What a notebook shows of a tensor, a variable, ...  `api.views`"""
+            """Return a notebook's view of a tensor, a variable, ...  `api.views`"""
             ...
 
         @staticmethod

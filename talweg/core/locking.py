@@ -259,7 +259,7 @@ class Turn:
         return self.owner is None or self.owner == me
 
     def _leads_to(self, me: int) -> bool:
-        """Whether who has it waits for somebody who waits ... for this thread."""
+        """Whether the holder waits, through others, for this thread."""
         turn: Turn | None = self
         while turn is not None and turn.owner is not None:
             if turn.owner == me:

@@ -24,7 +24,7 @@ class Machine:
 
     @property
     def gpus(self) -> int:
-        """How many GPUs there are that JAX can use."""
+        """Count the GPUs that JAX can use."""
         if self._gpus is None:
             self._gpus = count_gpus()
         return self._gpus

@@ -59,7 +59,7 @@ _depths: dict[Any, int] = {}  # by primitive: how far out the wrapper was found
 
 
 def is_inner(filename: str) -> bool:
-    """Whether a source file is talweg's, Keras', or of what runs modules, threads, contexts."""
+    """Whether a source file is talweg's, Keras', or runs modules, threads, contexts."""
     known = inner_files.get(filename)
     if known is None:
         known = filename.startswith((ROOT, "<frozen", *RUNNERS))
@@ -124,7 +124,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def user_entry(depth: int = 1) -> tuple[Origin | None, str]:
-    """As `user_origin`, with the name of the function of talweg that was called from there."""
+    """Find the user's line as `user_origin`, with the function of talweg called from there."""
     frame, entry = sys._getframe(depth), ""
     while frame is not None and is_inner(frame.f_code.co_filename):
         if frame.f_code.co_name not in WRAPPERS:
@@ -161,7 +161,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def place_text(file: str, line: int) -> str:
-    """``train.py:12``, or ``Cell In[4], line 2`` as notebooks name what they run."""
+    """Return the text of a place: ``train.py:12``, or ``Cell In[4], line 2`` in notebooks."""
     if "ipython-input-" in file or "ipykernel_" in file:
         shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
         name = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)

@@ -29,7 +29,7 @@ class Setting:
         SETTINGS[name] = self
 
     def get(self) -> Any:
-        """The value in force: what was set, else the environment's, else the default."""
+        """Return the value in force: the program's, else the environment's, else the default."""
         if self.value is None:
             text = os.environ.get(self.variable)  # empty: as if it were not there
             self.value = self.parse(text) if text else self.default
@@ -91,7 +91,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def kind_text(kind: Callable) -> str:
-    """What a setting takes, in words."""
+    """Describe the values that a setting takes."""
     choices = getattr(kind, "choices", ())
     if choices:
         return f"one of {', '.join(choices)}"

@@ -67,7 +67,7 @@ class TensorShape:
 
     @property
     def rank(self) -> int | None:
-        """How many dimensions there are; None if unknown."""
+        """The number of dimensions; None if unknown."""
         return None if self._dims is None else len(self._dims)
 
     ndims = rank

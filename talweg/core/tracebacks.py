@@ -73,7 +73,7 @@ def is_own(file: str) -> bool:
 
 
 def is_called(file: str) -> bool:
-    """Whether a file is of what talweg calls: the standard library, NumPy, ..."""
+    """Whether a file belongs to code that talweg calls: the standard library, NumPy, ..."""
     if file.startswith(STANDARD) and SITE not in file or file.endswith(".pyx"):
         return True
     return file.startswith("<frozen") or any([name in file for name in LIBRARIES])
@@ -87,7 +87,7 @@ def is_expected(error: BaseException) -> bool:
 
 
 def is_own_or_called(frames: list[TracebackType]) -> bool:
-    """Whether an error comes from talweg or what it calls, not from a function of the user's."""
+    """Whether an error comes from talweg or its callees, not from a function of the user's."""
     return not users(frames)
 
 
@@ -101,7 +101,7 @@ def frames_of(trace: TracebackType | None) -> list[TracebackType]:
 
 
 def users(frames: list[TracebackType], inside: bool = True) -> list[TracebackType]:
-    """Those entries that are the user's; `inside`: whether talweg is what called the first."""
+    """Return the entries that are the user's; `inside`: whether talweg called the first one."""
     kept = []
     for frame in frames:
         code = frame.tb_frame.f_code

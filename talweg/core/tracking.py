@@ -52,7 +52,7 @@ class Trackable:
         return trackable
 
     def _child_arrived(self, name: str, child: object) -> None:
-        """Give a new child what a restored checkpoint has for it."""
+        """Give a new child its values from a restored checkpoint."""
         deferred = self.__dict__.get(DEFERRED)
         if deferred is not None:
             deferred.arrived(self, name, child)
@@ -96,7 +96,7 @@ class Trackable:
         self.__dict__.get("_self_unconditional_dependency_names", {}).pop(name, None)
 
     def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
-        """Give what is now the child of a name what a restored checkpoint has for it."""
+        """Give the present child of a name its values from a restored checkpoint."""
         self._child_arrived(name, trackable)
 
     def _no_dependency(self, value: object) -> Any:

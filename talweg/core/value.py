@@ -243,7 +243,7 @@ def with_reflection(operation: str, stem: str) -> Callable[[Any, Any], Any]:
 
 
 def _reflection(error: Exception, method: str, x: object, other: object) -> Any:
-    """What `other` does beside `x` where the operator of `x` failed; NotImplemented if nothing."""
+    """Apply the operator of `other` where that of `x` failed; NotImplemented if it has none."""
     own = getattr(type(other), method, None)
     if own is None or isinstance(other, Tensor) or type(other).__module__ in _CONVERTED:
         return NotImplemented
@@ -280,7 +280,7 @@ add_operators(Tensor)
 
 
 def _truth(self: Any) -> bool:
-    """The truth of what libraries make a tensor of: subclasses of `Tensor` know their own."""
+    """Return the truth value of an object of a library; subclasses of `Tensor` have their own."""
     found = hooks.convert_to_tensor(self)
     return True if found is self else bool(found)
 
@@ -331,7 +331,7 @@ class IndexedSlices:
 
     @property
     def device(self) -> str:
-        """Where the values are."""
+        """The device of the values."""
         return self._values.device
 
     @property

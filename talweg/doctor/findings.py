@@ -53,7 +53,7 @@ class Place:
         return f"{self.position}{inside}" + (f": {source}" if source else "")
 
     def as_dict(self) -> dict:
-        """What it says, for JSON."""
+        """Return the content of the place, for JSON."""
         return {
             "file": self.file,
             "line": self.line,
@@ -100,7 +100,7 @@ class Finding:
         return "\n".join(lines)
 
     def as_dict(self) -> dict:
-        """What it says, for JSON."""
+        """Return the content of the finding, for JSON."""
         own = {
             name: getattr(self, name)
             for name in ("code", "title", "cause", "count", "cost", "cure")
@@ -130,7 +130,7 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """0 without findings, 1 with: what a command returns to the shell."""
+        """The status that a command returns to the shell: 0 without findings, 1 with findings."""
         return 1 if self.findings else 0
 
     def with_findings(self, more: Iterable[Finding]) -> Report:
@@ -162,7 +162,7 @@ class Report:
     __repr__ = __str__
 
     def as_dict(self) -> dict:
-        """What it says, for JSON."""
+        """Return the content of the report, for JSON."""
         return {
             "subject": self.subject,
             "findings": [finding.as_dict() for finding in self.findings],

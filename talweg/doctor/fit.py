@@ -58,7 +58,7 @@ class FitWatch:
     # -- what Keras calls
 
     def on_train_begin(self, logs: dict | None = None) -> None:
-        """Have the training step tell what it is given and what its gradients are."""
+        """Make the training step report its arguments and gradients."""
         model = self.model
         self._step = model.train_step
 

@@ -108,7 +108,7 @@ def _side_text(box: PictureBox) -> str:
 
 
 def _draw_side(box: PictureBox, edge: float, x: float, y: float, height: float) -> str:
-    """What comes into a box from the side: green, since that much is connected."""
+    """Draw the operands that come into a box from the side, in green: they are connected."""
     if not box.beside:
         return ""
     border, fill = COLORS["connected"]

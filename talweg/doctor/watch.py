@@ -168,7 +168,7 @@ class WatchReport:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong, the worst first."""
+        """List the findings, the worst first."""
         bad = [row for row in self.rows if row.verdict in CODES]
         bad.sort(key=lambda row: SEVERITY.index(row.verdict))
         return tuple(
@@ -290,7 +290,7 @@ class GradientWatch:
         return None
 
     def note_inside(self, places: list, rows: list, values: list, weights: list) -> None:
-        """As `_note`, but only while the `with` lasts: a trace may be run later, too."""
+        """Note gradients as `_note`, but only in the `with`: a trace may be run later, too."""
         if self._contexts:
             self._note(places, rows, values, weights)
 
@@ -439,7 +439,7 @@ def _verdict(series: Series, relative: float) -> tuple[str, str]:
 
 
 def _since(series: Series, since: int) -> str:
-    """How a gradient became 0."""
+    """Describe the way in which a gradient became 0."""
     if since == 1:
         return f"every gradient was 0, {series.steps} steps long"
     text = f"every gradient is 0 since step {since}"

@@ -94,7 +94,7 @@ class SparseTensor:
         return self._shape
 
     def set_shape(self, shape: TensorShape) -> None:
-        """Note what is known of the shape; ValueError unless it is compatible with this one's."""
+        """Refine the static shape; ValueError unless it is compatible with the present one."""
         self._shape = self._shape.merge_with(shape)
 
     @classmethod
@@ -106,7 +106,7 @@ class SparseTensor:
         return cls(value.indices, value.values, value.dense_shape)
 
     def with_values(self, new_values: Tensor) -> SparseTensor:
-        """The same places, with other values; ValueError unless there are as many."""
+        """Replace the values at the same places; ValueError unless there are as many."""
         return self._with_shape(SparseTensor(self._indices, new_values, self._dense_shape))
 
     def _with_shape(self, other: SparseTensor) -> SparseTensor:
@@ -114,7 +114,7 @@ class SparseTensor:
         return other
 
     def narrow_indices(self) -> SparseTensor:
-        """The same with indices that are known to have a number for each dimension."""
+        """Return the tensor with indices that are known to have a number for each dimension."""
         depth, rank = self._indices.dims[1], self._dense_shape.dims[0]
         if type(depth) is int or type(rank) is not int:
             return self
@@ -180,7 +180,7 @@ def _set_rank(x: Any, rank: int) -> Any:
 
 
 def _infer_shape(dense_shape: object, depth: int) -> TensorShape:
-    """What is known of the shape of the whole."""
+    """Infer the static shape of the whole."""
     if type(dense_shape) is EagerTensor:
         return TensorShape(array_of(dense_shape).tolist())
     shape = hooks.shape_in_tensor(dense_shape)

@@ -393,7 +393,7 @@ def _from_list(value: object, dtype: DType | None) -> Any:
 
 
 def _clash(kinds: set, first: Any, dtype: DType | None) -> bool:
-    """Whether numbers of several kinds are no list: the first one tells what they are."""
+    """Whether numbers of several kinds cannot form a list: the first one names the kind."""
     if isinstance(first, (bool, np.bool_)):
         return dtype is None or not (dtype.is_floating or dtype in (int32, int64))
     complex_wanted = dtype is not None and dtype.is_complex
@@ -408,7 +408,7 @@ def _first_leaf(value: object) -> Any:
 
 
 def _wrong_kind() -> Callable[..., Exception]:
-    """What refuses values of kinds without a dtype: another error in graphs, as in TensorFlow."""
+    """Return the error maker for values without a dtype: another one in graphs."""
     return value_error if dispatch.context.base is None else type_error
 
 

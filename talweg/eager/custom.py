@@ -171,7 +171,7 @@ def part_of(leaf: object) -> Any:
 
 
 def _with_part(leaf: object, part: Any) -> Any:
-    """What `part_of` is undone by."""
+    """Put a part back into a composite value: the inverse of `part_of`."""
     return leaf._with_gradient(part) if hasattr(leaf, "_with_gradient") else part
 
 

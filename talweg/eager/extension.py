@@ -94,7 +94,7 @@ class ExtensionType(FieldsOnly):
 
     @property
     def trace_key(self) -> tuple:
-        """What calls of traced functions with this value have in common beside the tensors."""
+        """Return the key that calls of traced functions with this value share, without tensors."""
         return self._type_spec.trace_key
 
     def _flat_components(self) -> list:

@@ -64,7 +64,7 @@ class ExtensionField:
         return _fit(value, self.annotation, where or self.name, False)
 
     def spec(self, value: SparseTensor) -> Any:
-        """What the spec of the type keeps for this field; TypeError for what it does not take."""
+        """Return the field's entry in the type's spec; TypeError for a value it does not take."""
         return _fit(value, self.annotation, self.name, True)
 
 

@@ -127,7 +127,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
 
     @property
     def trace_key(self) -> tuple:
-        """What calls of traced functions with values of this spec have in common."""
+        """Return the key that calls of traced functions with values of this spec share."""
         return freeze(self, tensors=False)
 
     def part_specs(self) -> list[TensorSpec]:
@@ -167,12 +167,12 @@ def _plain(value: SparseTensor) -> Any:
 
 
 def _from_plain(value: SparseTensor) -> Any:
-    """What was kept as JSON has lists for tuples."""
+    """Restore tuples from the lists that JSON has in their place."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _children(value: object) -> list | None:
-    """What a container of a field holds; None for leaves."""
+    """Return the contents of a container in a field; None for leaves."""
     if isinstance(value, FieldsOnly):
         return [value.__dict__[name] for name in value.extension_fields]
     if isinstance(value, tuple):
@@ -262,7 +262,7 @@ def _relate(one: Any, other: Any, rule: Callable[[Any, Any], bool]) -> bool:
 
 
 def _merge(one: object, other: object) -> Any:
-    """What covers both, None if nothing does."""
+    """Return the most specific type that covers both, None if nothing does."""
     if not _relate(one, other, lambda a, b: True):
         return None
     if isinstance(one, TypeSpec) and not isinstance(one, ExtensionTypeSpec):
@@ -276,7 +276,7 @@ def _merge(one: object, other: object) -> Any:
 
 
 def freeze(value: object, tensors: bool = True) -> Any:
-    """A hashable form of a spec; without what is known of its tensors if they are keyed apart."""
+    """Return a hashable form of a spec; without its tensors' facts if they are keyed apart."""
     parts = _children(value)
     if parts is not None:
         keys = tuple(value) if isinstance(value, Mapping) else ()

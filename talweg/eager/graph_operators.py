@@ -60,7 +60,7 @@ def _builder(prim: Any) -> Any:
     accepted = frozenset([dtype.name for dtype in prim.accepts])
 
     def result(table: NodeTable, x: Any, y: Any) -> Any:
-        """What is known of the result for operands of one dtype; None if that is not plain."""
+        """Return the abstract value of the result for operands of one dtype; None for others."""
         if (x is y or y.dims == ()) and x.dtype.name in accepted:
             return x
         remembered = table.inferred.get((prim, (), id(x), id(y)))

@@ -496,7 +496,7 @@ def take_update(result: Any) -> Any:
 
 
 def variable_class(graph: Any) -> type:
-    """What `tf.Variable(...)` makes while `graph` is in force."""
+    """Return the class that `tf.Variable(...)` makes while `graph` is in force."""
     return Variable if outermost(graph).building_function else GraphVariable
 
 

@@ -96,7 +96,7 @@ class LongRun:
         return id(variable) in self._held
 
     def lend(self, variable: Any) -> bool:
-        """Let others read what it has written so far into a variable; whether it has it."""
+        """Let others read the value written so far into a variable; whether there is one."""
         taken = variable._taken
         if taken is None or taken is not self._taken.get(id(variable)):
             return False
@@ -110,7 +110,7 @@ class LongRun:
         self._program.gives_way = True
 
     def _give_way(self) -> None:
-        """Hold nothing any more: who waits for one variable must not hold others."""
+        """Release all variables: a thread that waits for one must not hold others."""
         for variable in self._held.values():
             self.lend(variable)
             let_go_one(variable)
@@ -235,7 +235,7 @@ class LongRun:
         return owner, id(owner)
 
     def on_device(self, handles: list) -> list:
-        """What a device has of variables' values; see `Variables`."""
+        """Return a device's copies of variables' values; see `Variables`."""
         found = []
         for handle in handles:
             _, key = self._of(handle)
@@ -261,7 +261,7 @@ class LongRun:
         return found
 
     def keep(self, handle: Any, array: Any) -> None:
-        """Let a variable be what it was; see `Variables`."""
+        """Restore a variable's value; see `Variables`."""
         variable, key = self._of(handle)
         self._taken.pop(key, None)
         self._state.keep(handle, array)
@@ -294,7 +294,7 @@ def rules_of(program: Program, variable: object) -> set[str]:
 
 
 def replay_change(rules: set[str], base: Any, after: Any, present: Any) -> Any:
-    """What a change from `base` to `after` makes of the present value."""
+    """Apply a change from `base` to `after` to the present value."""
     arrays = base, after, present
     if any([array is MISSING for array in arrays]) or len({np.shape(x) for x in arrays}) > 1:
         return after

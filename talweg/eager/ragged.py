@@ -91,7 +91,7 @@ class RaggedTensor(RaggedFactories):
 
     @property
     def row_splits(self) -> Any:
-        """Where rows begin and end, [n + 1]."""
+        """The splits between rows, [n + 1]."""
         return self._row_splits
 
     @property
@@ -163,11 +163,11 @@ class RaggedTensor(RaggedFactories):
         return tuple(wrap(np.diff(array_of(splits))) for splits in self.nested_row_splits)
 
     def row_starts(self, name: str | None = None) -> Any:
-        """Where each row begins in `values`."""
+        """Return the start of each row in `values`."""
         return self._integers(self._splits[:-1])
 
     def row_limits(self, name: str | None = None) -> Any:
-        """Where each row ends in `values`."""
+        """Return the end of each row in `values`."""
         return self._integers(self._splits[1:])
 
     def value_rowids(self, name: str | None = None) -> Any:
@@ -202,7 +202,7 @@ class RaggedTensor(RaggedFactories):
     # -- parts exchanged
 
     def with_values(self, new_values: object) -> RaggedTensor:
-        """The same splits over other values; ValueError unless there are as many."""
+        """Replace the values under the same splits; ValueError unless there are as many."""
         if not isinstance(new_values, RaggedTensor):
             new_values = convert_to_tensor(new_values)
         given = new_values.shape[0] if new_values.shape.rank else None
@@ -216,14 +216,14 @@ class RaggedTensor(RaggedFactories):
         return RaggedTensor(new_values, self._row_splits, _SECRET, self._uniform)
 
     def with_flat_values(self, new_values: object) -> RaggedTensor:
-        """The same splits over other innermost values."""
+        """Return a tensor of the same splits over other innermost values."""
         values = self._values
         if isinstance(values, RaggedTensor):
             return self.with_values(values.with_flat_values(new_values))
         return self.with_values(new_values)
 
     def with_row_splits_dtype(self, dtype: DType) -> RaggedTensor:
-        """The same tensor with splits of another dtype, int32 or int64."""
+        """Return the tensor with splits of another dtype, int32 or int64."""
         dtype = _splits_dtype(as_dtype(dtype))
         values = self._values
         if isinstance(values, RaggedTensor):

@@ -316,7 +316,7 @@ def _unknown(value: object) -> bool:
 
 
 def _splits_in_graph(rows: Any, nrows: Any) -> Any:
-    """Where rows begin and end, for the rows that values are in, none of them known yet."""
+    """Compute the row splits from the values' row numbers, none of them known yet."""
     count = elements(nrows.node)[()] if type(nrows) is Symbol else int(nrows)
     ones = arithmetic.zeros_of(rows) + 1
     lengths = segment.segment_sum(ones, rows, count=count)
@@ -333,7 +333,7 @@ def _as_list(nested: Any) -> list:
 
 
 def _lengths_without(x: object, padding: object) -> np.ndarray:
-    """How long each row is without the padding at its end."""
+    """Compute the length of each row without the padding at its end."""
     array, filler = array_of(x), array_of(padding)
     counts = array != filler
     counts = counts.any(axis=tuple(range(2, array.ndim)))

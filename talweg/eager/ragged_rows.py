@@ -73,7 +73,7 @@ def gather(x: RaggedTensor, indices: object) -> Any:
 
 
 def _gather_rows(values: TensorLike, places: Tensor) -> Any:
-    """`take` of what is known only when the graph runs; sizes that are known stay so."""
+    """Gather by indices that are known only when the graph runs; known sizes stay known."""
     if not isinstance(values, RaggedTensor):
         return indexing.gather(values, places, axis=0, batch_dims=0)
     splits = values.row_splits

@@ -151,7 +151,7 @@ def get_seed(own: int | None) -> tuple[int, int]:
 
 
 def _next_number(graph: FunctionGraph | None) -> int:
-    """What stands for the own seed of a call that has none."""
+    """Return the number that replaces the seed of a call without one."""
     if graph is None:
         return _global.numbers.randint(0, _LARGEST)
     number = graph.extras.get("random_operations", 0)

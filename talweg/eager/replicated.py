@@ -201,7 +201,7 @@ def _alike(first: Any, other: Any) -> bool:
 
 
 def part_of(index: int, value: object) -> Any:
-    """What replica `index` sees of a nest: its own value of each `PerReplica`."""
+    """Return replica `index`'s view of a nest: its own value of each `PerReplica`."""
     if isinstance(value, Several):
         return value.part(index)
     if structure.is_nested(value):

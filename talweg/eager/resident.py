@@ -70,7 +70,7 @@ def _fetch_attribute(self: EagerTensor, name: str) -> Any:
 
 
 def _aval(self: EagerTensor) -> Any:
-    """What tells shape and dtype, without fetching anything."""
+    """The abstract value, which tells shape and dtype without a fetch."""
     try:
         return _array_of(self)
     except AttributeError:
@@ -90,7 +90,7 @@ def _dtype(self: EagerTensor) -> DType:
 
 
 def _device(self: EagerTensor) -> str:
-    """Where the value is: on the first GPU, if there is one and it has not been fetched."""
+    """The device of the value: the first GPU, if there is one and it has not been fetched."""
     try:
         return self._device
     except AttributeError:

@@ -69,7 +69,7 @@ def _evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 
 
 def _everywhere(results: Any, array: Any) -> Any:
-    """Results of what works on fetched operands, copied to all devices of an operand's mesh."""
+    """Run an operation on fetched operands and copy its results to all devices of the mesh."""
     if type(results) is tuple:
         return tuple([_everywhere(x, array) for x in results])
     if type(results) is not EagerTensor or results.dtype.name not in KINDS:

@@ -48,7 +48,7 @@ class Variant:
 
 
 def content(tensor: Any) -> Any:
-    """What kernels take: an array, or the value in a `Variant`."""
+    """Return the form that kernels take: an array, or the value in a `Variant`."""
     if type(tensor) is EagerTensor:
         array = tensor._array
         return array.value if type(array) is Variant else array
@@ -104,7 +104,7 @@ class Variables:
         return to_write(array, False)
 
     def on_device(self, handles: list) -> list:
-        """What a device has of variables' values, or the arrays where there is nothing."""
+        """Return a device's copies of variables' values, or the arrays where it has none."""
         found = []
         for handle in handles:
             variable = handle.owner()
@@ -135,7 +135,7 @@ class Variables:
         return donated
 
     def keep(self, handle: Any, array: np.ndarray) -> None:
-        """Let a variable be what it was, of which a device now has the elements elsewhere."""
+        """Restore a variable whose elements a device now has elsewhere."""
         variable = self.owner(handle)
         variable._tensor, variable._taken = resident(array), None
 
@@ -166,11 +166,11 @@ class Variables:
                 self.streams[operation] = start.skip(used)
 
     def owners(self, changed: Iterable[Any]) -> list:
-        """Who is held while a program changes these variables."""
+        """Return the owners that are held while a program changes these."""
         return [self.owner(handle) for handle in changed]
 
     def owner(self, handle: Any) -> Any:
-        """Who is held while a variable is changed."""
+        """Return the owner that is held while a variable is changed."""
         found = handle.owner()
         return handle.variable if found is None else found
 
@@ -220,7 +220,7 @@ class Exchanged:
         return STATE.exclusive(self._own.get(handle, handle), known)
 
     def on_device(self, handles: list) -> list:
-        """What a device has of variables' values; see `Variables`."""
+        """Return a device's copies of variables' values; see `Variables`."""
         return STATE.on_device([self._own.get(handle, handle) for handle in handles])
 
     def give_away(self, handles: list) -> list[bool]:
@@ -228,7 +228,7 @@ class Exchanged:
         return STATE.give_away([self._own.get(handle, handle) for handle in handles])
 
     def keep(self, handle: Any, array: np.ndarray) -> None:
-        """Let a variable be what it was; see `Variables`."""
+        """Restore a variable's value; see `Variables`."""
         STATE.keep(self._own.get(handle, handle), array)
 
     def replace(self, handles: list, arrays: list) -> None:
@@ -244,11 +244,11 @@ class Exchanged:
         STATE.settle(operation, start, reserved, used)
 
     def owner(self, handle: Any) -> Any:
-        """Who is held while a variable is changed."""
+        """Return the owner that is held while a variable is changed."""
         return STATE.owner(self._own.get(handle, handle))
 
     def owners(self, changed: Iterable[Any]) -> list:
-        """Who is held while a program changes these variables."""
+        """Return the owners that are held while a program changes these."""
         return [self.owner(handle) for handle in changed]
 
     def put_back(self, handles: Iterable[Any]) -> None:

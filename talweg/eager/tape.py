@@ -168,7 +168,7 @@ class GradientTape(dispatch.Recorder):
 
     @property
     def notes(self) -> Notes:
-        """What is remembered beside the records, for whoever asks why there is no gradient."""
+        """The notes beside the records, for questions about absent gradients."""
         if self._notes is None:
             self._notes = Notes()
         self._notes.began = self._began
@@ -293,7 +293,7 @@ class GradientTape(dispatch.Recorder):
             self._stop()
 
     def _end_use(self, absent: bool = False) -> None:
-        """Let go of what was recorded, unless a gradient was absent: somebody may ask why."""
+        """Drop the records, unless a gradient was absent: somebody may ask why."""
         if not self._persistent:
             self._used = True
             if not absent:
@@ -323,7 +323,7 @@ class GradientTape(dispatch.Recorder):
         )
 
     def _seeds(self, targets: list, given: object) -> list:
-        """What each target's cotangent starts from: ones, or what the caller gave."""
+        """Return the first cotangent of each target: ones, or the caller's."""
         if given is None:
             return [ones_of(t) if t.dtype.is_differentiable else None for t in targets]
         flat = structure.flatten(given)
@@ -492,7 +492,7 @@ _LEAVES = (EagerTensor, Variable)
 
 
 def _leaves(value: object) -> list:
-    """The leaves of a nest, with variables in place of what stands for them."""
+    """Return the leaves of a nest, with variables in place of their stand-ins."""
     return [variable_of(leaf) for leaf in structure.flatten(value)]
 
 

@@ -63,7 +63,7 @@ class EagerTensor(Tensor):
 
     @property
     def device(self) -> str:
-        """Where the value is, as TensorFlow spells it."""
+        """The device of the value, as TensorFlow spells it."""
         try:
             return self._device
         except AttributeError:
@@ -214,7 +214,7 @@ class EagerTensor(Tensor):
         raise NotImplementedError("eval is not supported when eager execution is enabled.")
 
     def consumers(self) -> list:
-        """NotImplementedError: eager tensors do not know who used them."""
+        """Raise NotImplementedError: eager tensors do not know their users."""
         raise NotImplementedError("consumers not supported when eager execution is enabled.")
 
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> EagerTensor:

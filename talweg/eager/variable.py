@@ -176,12 +176,12 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
 
     @property
     def device(self) -> str:
-        """Where the value is."""
+        """The device of the value."""
         return DEVICE
 
     @property
     def handle(self) -> Handle:
-        """What graphs know of this variable."""
+        """The handle by which graphs know this variable."""
         if self._handle is None:
             with _handles:
                 if self._handle is None:

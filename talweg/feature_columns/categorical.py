@@ -200,7 +200,7 @@ class CrossedColumn(_Crossed, CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict:
-        """Those of the features; names alone are strings."""
+        """The specification of the features; names alone are strings."""
         found: dict = {}
         for key in self.keys:
             spec = {key: VarLenFeature(string)} if isinstance(key, str) else key.parse_example_spec
@@ -242,7 +242,7 @@ class WeightedCategoricalColumn(_Weighted, CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict:
-        """Those of both."""
+        """The specification of both columns."""
         own = {self.weight_feature_key: VarLenFeature(self.dtype)}
         return {**self.categorical_column.parse_example_spec, **own}
 

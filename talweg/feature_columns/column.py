@@ -62,7 +62,7 @@ class StateManager:
         return name in self._cols_to_resources_map[feature_column]
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
-        """What was kept of a column; ValueError if there is nothing of that name."""
+        """Return a column's resource; ValueError if there is none of that name."""
         if not self.has_resource(feature_column, name):
             raise value_error("TW207", f"the column {feature_column} has nothing named {name!r}")
         return self._cols_to_resources_map[feature_column][name]
@@ -74,16 +74,16 @@ class FeatureColumn:
 
     @property
     def name(self) -> str:
-        """What variables of the column are named by."""
+        """The name from which the column's variables get theirs."""
         raise NotImplementedError
 
     @property
     def parse_example_spec(self) -> dict:
-        """What `tf.io.parse_example` needs to read the features."""
+        """The specification that `tf.io.parse_example` needs to read the features."""
         raise NotImplementedError
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """What the features become, without variables."""
+        """Transform the features, without variables."""
         raise NotImplementedError
 
     def create_state(self, state_manager: Any) -> None:
@@ -109,7 +109,7 @@ class CategoricalColumn(FeatureColumn):
 
     @property
     def num_buckets(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         raise NotImplementedError
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any = None) -> tuple:
@@ -130,7 +130,7 @@ class FeatureTransformationCache:
         self._features, self._made = dict(features), {}
 
     def get(self, key: Any, state_manager: Any = None) -> Any:
-        """The raw feature of a name, or what a column makes; ValueError for a name without one."""
+        """Return the raw feature of a name, or a column's result; ValueError if unknown."""
         if isinstance(key, str):
             if key not in self._made:
                 self._made[key] = self._raw(key)
@@ -166,7 +166,7 @@ def to_sparse(x: Any, dtype: DTypeLike | None = None) -> SparseTensor:
 
 
 def check_key(key: Any) -> None:
-    """ValueError for what is no name of a feature."""
+    """Raise ValueError for a value that is no name of a feature."""
     if not isinstance(key, str):
         raise value_error("TW104", f"key must be a string. Got: {type(key).__name__}", "a string")
 

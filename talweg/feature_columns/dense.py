@@ -72,7 +72,7 @@ class BucketizedColumn(_Bucketized, DenseColumn, CategoricalColumn):
 
     @property
     def name(self) -> str:
-        """The name of the numbers, and what is done to them."""
+        """The name of the numbers, with their normalization."""
         return f"{self.source_column.name}_bucketized"
 
     @property

@@ -158,7 +158,7 @@ def _draw_initial(initializer: object, dimension: int) -> Any:
 
 @export("feature_column.indicator_column")
 def indicator_column(categorical_column: Any) -> IndicatorColumn:
-    """How often each id of a column is in an example, or the sum of its weights.
+    """Make a column that counts each id of a column in an example, or sums its weights.
 
     >>> import talweg as tf
     >>> ids = tf.feature_column.categorical_column_with_identity("word", 3)

@@ -106,7 +106,7 @@ class SequenceNumericColumn(_SequenceNumeric, SequenceDenseColumn):
 def sequence_categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_identity`, of sequences."""
+    """Make a column as `categorical_column_with_identity` does, of sequences."""
     column = categorical_column_with_identity(key, num_buckets, default_value)
     return SequenceCategoricalColumn(column)
 
@@ -115,7 +115,7 @@ def sequence_categorical_column_with_identity(
 def sequence_categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: DTypeLike = string
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_hash_bucket`, of sequences."""
+    """Make a column as `categorical_column_with_hash_bucket` does, of sequences."""
     column = categorical_column_with_hash_bucket(key, hash_bucket_size, dtype)
     return SequenceCategoricalColumn(column)
 
@@ -128,7 +128,7 @@ def sequence_categorical_column_with_vocabulary_list(
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_vocabulary_list`, of sequences."""
+    """Make a column as `categorical_column_with_vocabulary_list` does, of sequences."""
     given = key, vocabulary_list, dtype, default_value, num_oov_buckets
     return SequenceCategoricalColumn(categorical_column_with_vocabulary_list(*given))
 
@@ -142,7 +142,7 @@ def sequence_categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: DTypeLike = string,
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_vocabulary_file`, of sequences."""
+    """Make a column as `categorical_column_with_vocabulary_file` does, of sequences."""
     given = key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets
     return SequenceCategoricalColumn(categorical_column_with_vocabulary_file(*given))
 

@@ -265,7 +265,7 @@ def _along_rows(weights, width):
 def _tap_view(
     x: np.ndarray, place, outputs, index, kernel, strides: Sequence[int], dilation: Sequence[int]
 ):
-    """What tap `index` of a tile reads of a padded x: a view of the shape of the tile."""
+    """Return the view of a padded x that tap `index` of a tile reads, in the tile's shape."""
     offsets = np.unravel_index(index, kernel)
     spans = []
     for axis, (offset, stride, step) in enumerate(zip(offsets, strides, dilation, strict=True)):

@@ -23,7 +23,7 @@ def conjugate_transpose(x: np.ndarray) -> Any:
 
 
 def count_multiplications(cost: float) -> Callable[..., float]:
-    """How many multiplications a kernel of matrices does that takes `cost` times a product."""
+    """Count the multiplications of a matrix kernel that takes `cost` times a product."""
 
     def work(x: np.ndarray, *others: np.ndarray, **_: object) -> float:
         last = others[-1] if others else x

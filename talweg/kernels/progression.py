@@ -32,7 +32,7 @@ def allocate(function: str, make: Callable[..., Any], *arguments: object) -> Any
 
 
 def explain_refused_size(function: str, error: Exception, dims: tuple) -> OpError | None:
-    """What an error of NumPy's is, if it says that no array has this shape; else None.
+    """Translate an error of NumPy's about a shape that no array has; None for other errors.
 
     A negative size, more than 64 axes, and more elements than can be counted are invalid; what
     can be counted, and has no room in the address space, is too large.

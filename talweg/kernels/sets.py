@@ -48,7 +48,7 @@ def combine(operation: Callable[[set, set], set]) -> Callable[..., tuple]:
 
 
 def sizes(indices: np.ndarray, values: np.ndarray, shape: TensorShape, check: bool) -> np.ndarray:
-    """How many different values each row of a sparse tensor has; of the rows, all axes but one."""
+    """Count the different values in each row of a sparse tensor; rows are all axes but the last."""
     if len(shape) < 2:
         raise invalid("TW203", f"sets.size: a SparseTensor of shape {shape}", "a rank above 1")
     if check and len(indices) > 1:

@@ -43,16 +43,16 @@ class Tree:
     __slots__ = ()
 
     def map_parts(self, function: Callable[[Any], Any]) -> Any:
-        """The same structure with `function` of each of its parts in the part's place."""
+        """Return the same structure with `function` of each of its parts in the part's place."""
         raise NotImplementedError
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """What is equal for structures that differ in their values only, from that of the parts."""
+        """Return the form that structures with other values share, from that of the parts."""
         raise NotImplementedError
 
 
 def kind_of(value: Any) -> Any:
-    """The shape of an array, the form of what was handed on; None for other values."""
+    """Return the shape of an array, or the form of residuals; None for other values."""
     if type(value) in (List, History):
         return None if value.residuals is None else value.residuals.form
     return getattr(value, "shape", None)
@@ -153,7 +153,7 @@ class List(Tree):
 
     @property
     def weight(self) -> int:
-        """How much there is to go through."""
+        """Return the number of parts to go through."""
         return len(self._own())
 
     def __repr__(self) -> str:
@@ -191,7 +191,7 @@ class History(Tree):
 
     @property
     def values(self) -> dict:
-        """What was kept, by inner node."""
+        """The residuals, by inner node."""
         if self._values is None:
             assert self.residuals is not None
             self._values = self.residuals.form.rebuild(self.residuals.arrays).values
@@ -203,7 +203,7 @@ class History(Tree):
         return History(self.trips if type(self.trips) is int else function(self.trips), values)
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The trips, the nodes, and the forms of what was kept for them."""
+        """Return the trips, the nodes, and the forms of their residuals."""
         trips = self.trips if type(self.trips) is int else part_form(self.trips)
         return ("history", trips, *[(node, part_form(x)) for node, x in self.values.items()])
 

@@ -59,7 +59,7 @@ def explicit_padding(
 
 
 def extent(taps, step):
-    """How many elements a window of `taps` taps spans whose neighbours are `step` apart."""
+    """Count the elements that a window of `taps` taps spans whose neighbours are `step` apart."""
     return (taps - 1) * step + 1
 
 
@@ -70,7 +70,7 @@ def output_sizes(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """How many windows fit on each axis: (size + low + high - extent) // stride + 1."""
+    """Count the windows that fit on each axis: (size + low + high - extent) // stride + 1."""
     return tuple(
         max((size + low + high - extent(taps, step)) // stride + 1, 0)
         for size, taps, stride, (low, high), step in zip(

@@ -378,7 +378,7 @@ class LinearOperatorKronecker(_OfSeveral):
         )
 
     def _powers(self) -> list[Any]:
-        """How often each factor's determinant counts: the size of the others together."""
+        """Return the power of each factor's determinant: the size of the others together."""
         whole = self.domain_dimension_tensor()
         return [
             cast(whole // operator.domain_dimension_tensor(), self.dtype)

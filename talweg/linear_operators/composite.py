@@ -57,7 +57,7 @@ class CompositeOperator(LinearOperator):
         ]
 
     def _size_in(self, name: str) -> Any:
-        """The static value of a size; None for what is no size, or not known."""
+        """Return the static value of a size; None for other values, or unknown ones."""
         if name not in self.sizes_in or isinstance(getattr(self, name), TensorSpec):
             return None
         found = get_static_value(getattr(self, name))
@@ -84,7 +84,7 @@ class CompositeOperator(LinearOperator):
             self._parameters[name] = value
 
     def _static(self) -> tuple:
-        """What a trace of a function of this operator depends on, besides its tensors."""
+        """Return the parts that a trace depends on besides the operator's tensors."""
         numbers = tuple(self._static_argument(name) for name in self.static_in)
         sizes = tuple(
             (name, self._size_in(name)) for name in self.sizes_in if getattr(self, name) is not None
@@ -103,7 +103,7 @@ class CompositeOperator(LinearOperator):
 
     @property
     def trace_key(self) -> Any:
-        """What determines a trace: classes, hints, and what is no tensor."""
+        """Return the key of a trace: classes, hints, and the arguments that are no tensors."""
         own = [getattr(self, name) for name in self._present()]
         return (
             self._static(),
@@ -185,7 +185,7 @@ class LinearOperatorSpec(TypeSpec):
 
     @property
     def trace_key(self) -> Any:
-        """What determines a trace, besides the tensors."""
+        """Return the key of a trace, besides the tensors."""
         return self._like.trace_key
 
     def _like_with_values(self) -> Any:
@@ -200,7 +200,7 @@ class LinearOperatorSpec(TypeSpec):
         return self._like._with_components(parts)
 
     def with_part_specs(self, specs: list) -> LinearOperatorSpec:
-        """The same kind of operator, of tensors with these specs."""
+        """Return a spec of the same kind of operator, of tensors with these specs."""
         return LinearOperatorSpec(self._like, specs)
 
     def _serialize(self) -> tuple:
@@ -210,7 +210,7 @@ class LinearOperatorSpec(TypeSpec):
 
     @property
     def registered_name(self) -> str:
-        """What files call this kind of spec."""
+        """The name of this kind of spec in files."""
         return f"tf.linalg.{type(self._like).__name__}Spec"
 
     def collect_state(self) -> tuple:
@@ -270,7 +270,7 @@ def _flat_specs(part: Any) -> list[Any]:
 
 
 def _stand_in(part: Any, name: str) -> Any:
-    """A value for a constructor, in place of what only a call will bring."""
+    """Return a value for a constructor, in place of one that only a call will bring."""
     if isinstance(part, (list, tuple)):
         return [_stand_in(item, name) for item in part]
     if isinstance(part, LinearOperatorSpec):

@@ -23,7 +23,7 @@ class Hints(NamedTuple):
 
 
 def consistent(given: Hints) -> Hints:
-    """The hints with what they imply; ValueError where they contradict each other."""
+    """Return the hints with their implications; ValueError where they contradict each other."""
     non_singular, self_adjoint, positive, square = given
     if positive:
         if non_singular is False:

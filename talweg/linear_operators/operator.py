@@ -41,7 +41,7 @@ def rule(name: str, *classes: type) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def apply_rule(name: str, *operators: object) -> Any:
-    """What the nearest rule gives for operators: the one whose classes are closest to theirs."""
+    """Apply the nearest rule for operators: the one whose classes are closest to theirs."""
     best: Any = None
     for classes, function in RULES[name]:
         if all(isinstance(operator, kind) for operator, kind in zip(operators, classes)):
@@ -54,7 +54,7 @@ def apply_rule(name: str, *operators: object) -> Any:
 
 
 def parameter(value: object, dtype: DTypeLike | None = None, name: str = "value") -> Any:
-    """A tensor of a constructor's argument; variables stay what they are."""
+    """Convert a constructor's argument to a tensor; variables stay variables."""
     if value is None:
         return None
     if is_tensor_like(value) and not isinstance(value, Tensor):
@@ -394,7 +394,7 @@ class LinearOperator(Module):
         return look_up("linalg.det")(self.to_dense())
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Any:
-        """The logarithms of |determinants|.  NotImplementedError for what is not square."""
+        """Return the logarithms of |determinants|; NotImplementedError if not square."""
         self._check_square("Determinant")
         return self._log_abs_determinant()
 

@@ -178,7 +178,7 @@ class LinearOperatorPermutation(_OfVector):
 
     @property
     def perm(self) -> Any:
-        """Where rows come from."""
+        """The source of each row."""
         return self._perm
 
     def _places(self, inverse: bool) -> Any:
@@ -273,7 +273,7 @@ class LinearOperatorTridiag(CompositeOperator):
 
     @property
     def diagonals_format(self) -> str:
-        """How `diagonals` holds them."""
+        """The storage format of `diagonals`."""
         return self._diagonals_format
 
     def _compact(self) -> Any:

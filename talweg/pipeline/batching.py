@@ -111,7 +111,7 @@ class BatchesInTurn(Stage):
 
 
 def check_known(count: object) -> None:
-    """The same for a batch size that is known at once."""
+    """Check a batch size that is known at once."""
     if type(count) is int:
         check_count(count)
 
@@ -180,7 +180,7 @@ class PaddedBatch(Stage):
         self.count, self.drop_remainder = count, bool(drop_remainder)
 
     def leaves(self) -> list:
-        """The size of a batch, and of what is filled up."""
+        """The tensors of the stage: the size of a batch, and the padded sizes."""
         return [self.count, self.fill]
 
     def size(self, run: IterationRun) -> int:
@@ -325,7 +325,7 @@ def _check_shape(leaf: object, shape: Any) -> None:
 
 
 def _paddings(layout: ElementLayout, values: object) -> list:
-    """What each leaf is filled up with."""
+    """Return the value that fills up each leaf."""
     if values is None or not element.is_nested(values):
         given = [values] * len(layout.flat)
     else:

@@ -30,7 +30,7 @@ AUTOTUNE = -1
 
 
 def default_cycle(num_parallel_calls: Any) -> int:
-    """How many datasets TensorFlow interleaves on this machine if nobody says."""
+    """Return the number of datasets that TensorFlow interleaves on this machine by default."""
     cpus = usable_cores()
     if num_parallel_calls is None:
         return cpus

@@ -49,7 +49,7 @@ class CsvField:
             )
 
     def parse(self, data: bytes, number: int, missing: bytes) -> Any:
-        """The value of a field; InvalidArgumentError for what is none."""
+        """Parse the text of a field; InvalidArgumentError for text that is no such value."""
         found = delimited.value(data, self.dtype, self.default, number, missing)
         return text(found) if self.dtype is string else found
 

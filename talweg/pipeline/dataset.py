@@ -307,7 +307,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     @property
     def trace_key(self) -> Any:
-        """What distinguishes traces of functions that take datasets."""
+        """Return the key that tells traces of functions with dataset arguments apart."""
         return self.stage.layout.key
 
     def _flat_components(self) -> list:

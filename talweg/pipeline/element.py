@@ -146,7 +146,7 @@ def specs_of(value: object) -> Any:
 
 
 def content_of(leaf: object) -> Any:
-    """What stands for an eager leaf in flat elements."""
+    """Return the flat content of an eager leaf."""
     if type(leaf) is EagerTensor:
         array = leaf._array
         return array.value if type(array) is Variant else array
@@ -267,7 +267,7 @@ def _as_numpy(item: np.generic | np.ndarray) -> Any:
 
 
 def leaf_maker(spec: TypeSpec) -> Callable[[Any], Any]:
-    """What makes of the content of a leaf what users get."""
+    """Make the function from the content of a leaf to the user's value."""
     if isinstance(spec, RaggedTensorSpec) and not spec.ragged_rank:
         return wrap
     if isinstance(spec, PerReplicaSpec):

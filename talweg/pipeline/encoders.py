@@ -37,7 +37,7 @@ class ExtensionTypeBatchEncoder:
         return spec.with_leaves(list(encoded_value))
 
     def encoding_specs(self, spec: TypeSpec) -> list[TypeSpec]:
-        """The specs of what `encode` gives."""
+        """Return the specs of the result of `encode`."""
         return leaves_of(spec)
 
 

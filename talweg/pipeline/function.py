@@ -122,7 +122,7 @@ class DataFunction:
         return self._vectorized
 
     def leaves(self) -> list:
-        """What it captured: tensors and variables."""
+        """The captured tensors and variables."""
         return self.concrete._outside
 
     def arrays_with(self, run: IterationRun) -> Callable[[list], list]:

@@ -84,7 +84,7 @@ class Cursor:
 
 
 def unwrap_variant(value: object) -> Any:
-    """What a variant holds."""
+    """Return the content of a variant."""
     return value.value if type(value) is Variant else value
 
 
@@ -107,12 +107,12 @@ def run_effect(tf_type: str, avals: list, call: Callable[..., Any], *operands: o
 
 
 def in_graph() -> bool:
-    """Whether what is called now belongs into a graph."""
+    """Whether the present call belongs into a graph."""
     return dispatch.context.base is not None
 
 
 def avals_of(layout: ElementLayout) -> list[Aval]:
-    """What graphs know of the tensors of an element."""
+    """Return the abstract values of an element's tensors."""
     specs = [part for leaf in layout.flat for part in element.part_specs(leaf)]
     return [
         Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
@@ -191,7 +191,7 @@ class Iterator(Trackable):
 
     @property
     def trace_key(self) -> Any:
-        """What distinguishes traces for iterators."""
+        """Return the key that tells traces with iterator arguments apart."""
         return self._layout.key
 
     @property
@@ -416,7 +416,7 @@ class Optional:
 
     @property
     def trace_key(self) -> Any:
-        """What distinguishes traces."""
+        """Return the key that tells traces with optional arguments apart."""
         return None if self._given_layout is None else self._given_layout.key
 
     def _flat_components(self) -> list:

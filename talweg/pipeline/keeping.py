@@ -133,7 +133,7 @@ class _Parts(Tensors):
         self.datasets = datasets
 
     def size(self, run: IterationRun) -> int:
-        """How many."""
+        """Return the number of elements."""
         return len(self.datasets)
 
     def start(self, run: IterationRun) -> Any:

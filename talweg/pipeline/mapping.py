@@ -34,7 +34,7 @@ class Map(Stage):
             self.name = "_ParallelMapDataset"
 
     def leaves(self) -> list:
-        """What the function captured."""
+        """The tensors that the function captured."""
         return self.function.leaves()
 
     def size(self, run: IterationRun) -> int:
@@ -78,7 +78,7 @@ class Filter(Stage):
         self.function = _predicate(predicate, source.layout, "filter")
 
     def leaves(self) -> list:
-        """What the predicate captured."""
+        """The tensors that the predicate captured."""
         return self.function.leaves()
 
     def rows(self, run: IterationRun) -> Rows | None:
@@ -240,7 +240,7 @@ class Scan(Stage):
         super().__init__(ElementLayout(self.function.layout.spec[1]), source)
 
     def leaves(self) -> list:
-        """The first state, and what the function captured."""
+        """The tensors of the first state, and those that the function captured."""
         return [*element.flatten(self.initial), *self.function.leaves()]
 
     def size(self, run: IterationRun) -> int:
@@ -380,7 +380,7 @@ class AssertCardinality(Stage):
         self.expected = expected
 
     def size(self, run: IterationRun) -> int:
-        """What the user says."""
+        """Return the number that the user stated."""
         return self.expected
 
     def start(self, run: IterationRun) -> Next:

@@ -91,7 +91,7 @@ class FlatMap(Stage):
         super().__init__(find_nested_layout(self.function, "flat_map"), source)
 
     def leaves(self) -> list:
-        """What the function captured."""
+        """The tensors that the function captured."""
         return self.function.leaves()
 
     def start(self, run: IterationRun) -> Next:
@@ -124,7 +124,7 @@ class Interleave(Stage):
         self.cycle, self.block = cycle, block
 
     def leaves(self) -> list:
-        """Lengths, and what the function captured."""
+        """The lengths, and the tensors that the function captured."""
         return [self.cycle, self.block, *self.function.leaves()]
 
     def start(self, run: IterationRun) -> Next:
@@ -195,7 +195,7 @@ class Listed(Stage):
         self.found = found
 
     def size(self, run: IterationRun) -> int:
-        """How many there are."""
+        """Return the number of elements."""
         return len(self.found)
 
     def start(self, run: IterationRun) -> Next:
@@ -299,7 +299,7 @@ class GroupByWindow(Stage):
                 )
 
     def leaves(self) -> list:
-        """What the functions captured."""
+        """The tensors that the functions captured."""
         return [*self.key.leaves(), *self.reduce.leaves(), *self.group_size.leaves()]
 
     def start(self, run: IterationRun) -> Next:
@@ -447,7 +447,7 @@ class Given(Stage):
         return self._take_bound(run).size()
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """Those of the dataset."""
+        """Return the rows of the dataset."""
         bound = self._take_bound(run)
         return bound.stage.rows(run.within(bound))
 

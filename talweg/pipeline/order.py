@@ -114,7 +114,7 @@ class Skip(PassOn):
         return [self.count]
 
     def size(self, run: IterationRun) -> int:
-        """What is left."""
+        """Return the number of elements that are left."""
         size, count = self.inputs[0].size(run), run.number(self.count)
         if count < 0:
             return 0

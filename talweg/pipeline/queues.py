@@ -52,13 +52,13 @@ class QueueBuffer:
         self._elements.extendleft(reversed(elements))
 
     def _available(self) -> int:
-        """How many elements may be taken now."""
+        """Return the number of elements that may be taken now."""
         return len(self._elements)
 
     # -- for threads
 
     def size(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         with self._changed:
             return len(self._elements)
 

@@ -165,7 +165,7 @@ def records_in(path: str, compression: str = "") -> Iterator[bytes]:
 
 
 def make_damaged_error(what: str, path: str) -> Exception:
-    """The error of a file whose bytes are not what was written."""
+    """Make the error of a file whose bytes are not the written ones."""
     return DataLossError(None, None, compose("TW209", f"{what} in {path}"))
 
 

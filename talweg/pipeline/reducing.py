@@ -56,7 +56,7 @@ class GroupByReducer(Stage):
         super().__init__(self.finalize.layout, source)
 
     def leaves(self) -> list:
-        """What the functions captured."""
+        """The tensors that the functions captured."""
         functions = (self.key, self.init, self.reduce, self.finalize)
         return [leaf for function in functions for leaf in function.leaves()]
 
@@ -279,7 +279,7 @@ class PadTo(Stage):
 
 
 def _check_fillable(leaf: object) -> None:
-    """Zeros can be made of what has a known shape."""
+    """Check that zeros can be made: the shape must be known."""
     if isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined():
         return
     make = type_error if isinstance(leaf, SparseTensorSpec) else value_error

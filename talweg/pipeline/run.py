@@ -76,7 +76,7 @@ class IterationRun:
         return IterationRun(bound.values, bound.kept, self.state)
 
     def keep(self, owner: Any, make: Callable[[], Any]) -> Any:
-        """What a stage keeps from one iterator to the next; made on first use."""
+        """Return the state that a stage keeps from one iterator to the next; made on first use."""
         store = owner.kept if self.kept is None else self.kept
         key = 0 if self.kept is None else id(owner)
         if key not in store:

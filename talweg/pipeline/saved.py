@@ -53,7 +53,7 @@ class FileCache(PassOn):
         spec_to_json(source.layout.spec)  # TypeError now for what cannot be written
 
     def rows(self, run: IterationRun) -> None:
-        """None: what was shuffled before must stay as it was."""
+        """Return None: an order that was drawn before must stay."""
         return
 
     def start(self, run: IterationRun) -> Next:
@@ -244,7 +244,7 @@ def save(
 
 
 def about(path: str) -> dict:
-    """What is known of a saved dataset; NotFoundError without one, DataLossError for damage."""
+    """Read the facts about a saved dataset; NotFoundError without one, DataLossError for damage."""
     try:
         found = _check_json(Path(path) / ABOUT, _FIELDS)
     except (NotFoundError, FailedPreconditionError):  # or what should be its folder is a file
@@ -316,7 +316,7 @@ class Saved(Stage):
         self.compression = found["compression"]
 
     def size(self, run: IterationRun) -> int:
-        """How many were saved."""
+        """Return the number of saved elements."""
         return self.count
 
     def start(self, run: IterationRun) -> Next:
@@ -368,7 +368,7 @@ class Snapshot(PassOn):
         spec_to_json(source.layout.spec)
 
     def rows(self, run: IterationRun) -> None:
-        """None: what was shuffled before must stay as it was."""
+        """Return None: an order that was drawn before must stay."""
         return
 
     def start(self, run: IterationRun) -> Next:

@@ -78,7 +78,7 @@ class SharedIteration:
         self.ended = False
 
     def next(self) -> tuple:
-        """The next element, for whoever asks first."""
+        """Return the next element, for the consumer that asks first."""
         with self._lock:
             if self.ended:
                 raise End
@@ -105,7 +105,7 @@ class Distribute(PassOn):
         return INFINITE if self.inputs[0].size(run) == INFINITE else UNKNOWN
 
     def rows(self, run: IterationRun) -> None:
-        """None: who takes an element is not known before."""
+        """Return None: the consumer of an element is not known before."""
 
     def start(self, run: IterationRun) -> Next:
         """From an iteration of its own, or from that of the job."""

@@ -52,7 +52,7 @@ FIXED = frozenset((Role.PLACEHOLDER, Role.DEFAULTED))
 
 
 def session_state() -> dict:
-    """What the running session knows of its iterators; an error outside of sessions."""
+    """Return the running session's state of its iterators; an error outside of sessions."""
     running = dispatch.context.running
     if running is None:
         raise FailedPreconditionError(
@@ -296,7 +296,7 @@ def _is_fed(node: Node) -> bool:
 
 
 def _add_sources(node: Node, nodes: dict) -> None:
-    """Add a node and what it depends on."""
+    """Add a node and its dependencies."""
     waiting = [node]
     while waiting:
         here = waiting.pop()

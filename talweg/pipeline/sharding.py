@@ -151,7 +151,7 @@ def by_files(stage: Stage, workers: int, index: int) -> Stage | None:
 
 
 def _upon(stage: Stage, inputs: list) -> Stage:
-    """The same stage upon other ones."""
+    """Rebuild the stage upon other inputs."""
     found = copy.copy(stage)
     found.inputs, found.kept = tuple(inputs), {}
     return found

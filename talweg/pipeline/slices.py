@@ -58,21 +58,21 @@ def batch_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
 
 
 def count_rows(content: Any) -> int:
-    """How many rows a content has."""
+    """Count the rows of a content."""
     if isinstance(content, ExtensionType):
         return count_rows(_encoding(content)[0])
     return int(content.shape[0])
 
 
 def static_count(leaf: object) -> int | None:
-    """How many rows a leaf has, as far as a graph knows."""
+    """Count the rows of a leaf, as far as a graph knows."""
     if isinstance(leaf, ExtensionType):
         return static_count(_encoding(leaf)[0])
     return None if leaf is None or leaf.shape.rank is None else leaf.shape[0]
 
 
 def row_of(content: Any) -> Callable[[int], Any]:
-    """What gives the rows of a content by number."""
+    """Make the function that gives the rows of a content by number."""
     if content is None:
         return lambda place: None
     if isinstance(content, RaggedTensor):
@@ -183,7 +183,7 @@ def _stack_ragged(items: list, spec: TypeSpec) -> RaggedTensor:
 
 
 def encoder_of(spec: Any) -> Any:
-    """What batches values of an extension type; ValueError if it cannot be batched."""
+    """Return the encoder that batches values of an extension type; ValueError if it has none."""
     encoder = getattr(spec.value_type, "__batch_encoder__", None)
     if encoder is None:
         raise not_batchable(spec)
@@ -201,7 +201,7 @@ def _encoding(value: object) -> list:
 
 
 def _decode(encoder: Any, spec: Any, parts: list) -> Any:
-    """The value of a spec of which an encoder made these; what it made may be any nest."""
+    """Decode a value of a spec from its encoder's result, which may be any nest."""
     return encoder.decode(spec, structure.pack(encoder.encoding_specs(spec), parts))
 
 

@@ -194,7 +194,7 @@ class Range(Stage):
         return range(start, stop, step)
 
     def size(self, run: IterationRun) -> int:
-        """How many there are."""
+        """Return the number of elements."""
         return len(self._numbers(run))
 
     def rows(self, run: IterationRun) -> Rows:

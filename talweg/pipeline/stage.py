@@ -68,7 +68,7 @@ class Stage:
 
 
 def nothing_to_begin() -> None:
-    """What most rows do when an iterator is made."""
+    """Do nothing when an iterator is made, as most rows need."""
 
 
 class Rows:
@@ -92,7 +92,7 @@ class Rows:
         self.begin = begin  # called when an iterator is made, before the first `order`
 
     def reorder(self, order: Order, begin: Callable[[], None] | None = None) -> Rows:
-        """The same rows in another order."""
+        """Return the same rows in another order."""
         begin = self.begin if begin is None else begin
         return Rows(self.take, self.one, order, None, self.computed, begin)
 
@@ -222,7 +222,7 @@ def times(size: int, count: int) -> int:
 
 
 def smallest(sizes: list[int]) -> int:
-    """The size of what ends with the first of several."""
+    """Return the size of a stage that ends with the first of several inputs."""
     finite = [size for size in sizes if size >= 0]
     if UNKNOWN in sizes:
         return 0 if 0 in finite else UNKNOWN
@@ -249,7 +249,7 @@ class PassOn(Stage):
         return self.inputs[0].size(run)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """Those of its input."""
+        """Return the rows of the input."""
         return self.inputs[0].rows(run)
 
     def start(self, run: IterationRun) -> Next:

@@ -45,7 +45,7 @@ def sum_to(g, x):
 
 
 def _way_round(a: tuple, b: tuple) -> str:
-    """How two matrices of these sizes can be multiplied, if in one way they can."""
+    """Choose the order in which two matrices of these sizes can be multiplied, if there is one."""
     if not differ(a[-1], b[-1]):
         return "tf.matmul(a, b, transpose_b=True)"
     if not differ(a[-2], b[-2]):

@@ -63,7 +63,7 @@ def avals_outside(body: Body, operands: tuple, nodes: tuple) -> list[Aval]:
 
 
 def merge_facts(left: Aval, right: Aval) -> Aval:
-    """What holds for both of two results."""
+    """Return the facts that hold for both of two results."""
     if left.dims is None or right.dims is None or len(left.dims) != len(right.dims):
         return Aval(None, left.dtype)
     pairs = zip(left.dims, right.dims)
@@ -225,12 +225,12 @@ def is_fixed(x: Tensor) -> bool:
 
 
 def zero_like(x: Tensor) -> tuple:
-    """What a zero in place of `x` takes its shape from: nothing if the shape is known."""
+    """Return the operand that gives a zero in place of `x` its shape: none if it is known."""
     return () if is_fixed(x) else (x,)
 
 
 def zero(x: Tensor) -> dict:
-    """The parameters of what may give a zero in place of `x`."""
+    """Return the parameters of an operation that may give a zero in place of `x`."""
     return {"dims": x.shape._dims if is_fixed(x) else None, "dtype": x.dtype}
 
 

@@ -32,14 +32,14 @@ COUNTS = NoGradient("positions are integers")
 
 
 def _start(bound: Size | None, size: Size):
-    """Where a forward slice starts, not clipped at the end."""
+    """Return the start of a forward slice, not clipped at the end."""
     if bound is None:
         return 0
     return bound if bound >= 0 else largest(size + bound, 0)
 
 
 def _stop(bound: Size | None, size: Size):
-    """Where a forward slice stops, not clipped at the start."""
+    """Return the stop of a forward slice, not clipped at the start."""
     if bound is None:
         return size
     return smallest(bound, size) if bound >= 0 else size + bound
@@ -66,7 +66,7 @@ def _backward_count(start: int | None, stop: int | None, step: int, size: int):
 
 
 def slice_count(start: Size | None, stop: Size | None, step: int | None, size: Size):
-    """How many elements [start : stop : step] takes of `size`; None if that is not known."""
+    """Count the elements that [start : stop : step] takes of `size`; None if that is not known."""
     step = 1 if step is None else step
     try:
         if step > 0:

@@ -35,7 +35,7 @@ def _inner(count: int, length: int):
 
 
 def half_size(length: int):
-    """How many places the half spectrum of `length` numbers has: length // 2 + 1, or 0 for none."""
+    """Count the places of the half spectrum of `length` numbers: length // 2 + 1, or 0 for none."""
     return smallest(length // 2 + 1, length)
 
 
@@ -259,7 +259,7 @@ class dct:
 
 
 def frame_count(size: int, length: int, step: int):
-    """How many whole frames of `length`, `step` apart, fit into `size` places."""
+    """Count the whole frames of `length`, `step` apart, that fit into `size` places."""
     return largest(0, 1 + (size - length) // step)
 
 

@@ -215,7 +215,7 @@ class scatter_rows:
 
 
 def sum_of(x):
-    """What adds elements of x: truth values by `or`, for `scatter` rules."""
+    """Return the reduction that adds elements of x: `or` for truth values, for `scatter` rules."""
     return "or" if x.dtype.is_bool else "add"
 
 

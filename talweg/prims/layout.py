@@ -225,7 +225,7 @@ class reverse:
 
 
 def count_sliced(begin: Size, end: Size, step: int) -> Size:
-    """How many elements begin, begin + step, ... lie before `end` (after it for negative steps)."""
+    """Count the elements begin, begin + step, ... before `end` (after it for negative steps)."""
     return largest(0, -((begin - end) // step))
 
 

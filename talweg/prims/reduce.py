@@ -75,7 +75,7 @@ def all_axes(x, axes):
 
 
 def count_of(x, axes, dtype):
-    """How many elements of x lie along `axes`: an int, or a scalar tensor of `dtype`."""
+    """Count the elements of x along `axes`: an int, or a scalar tensor of `dtype`."""
     if axes is None:
         sizes = later("shape_of")(x, dtype=int64)
         return cast(reduce_prod(sizes, axes=(0,), keepdims=False), dtype=dtype)
@@ -360,7 +360,7 @@ def _extreme(name, kernel, text):
 
 
 def limit(dtype, name):
-    """What the maximum (minimum) of nothing is: the lowest (highest) value of the dtype."""
+    """Return the maximum (minimum) of no elements: the lowest (highest) value of the dtype."""
     low = name == "reduce_max"
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if low else np.iinfo(dtype).max

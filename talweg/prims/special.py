@@ -34,7 +34,7 @@ ROOT_PI = math.sqrt(math.pi)
 
 
 def in_double(rule: Callable):
-    """A partial derivative computed in float64: what it is made of may be out of range."""
+    """Compute a partial derivative in float64: its factors may be out of range."""
 
     @wraps(rule)
     def partial(z, *operands: object):

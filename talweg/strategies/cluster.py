@@ -85,7 +85,7 @@ class Cluster:
     # -- agreeing
 
     def agree(self, text: str) -> list[str]:
-        """What all workers say here; UnavailableError if one has failed or is lost."""
+        """Exchange texts with all workers; UnavailableError if one has failed or is lost."""
         said = self.meeting.agree(text, self.patience)
         for number, words in enumerate(said):
             if words.startswith(FAILED) and number != self.own:
@@ -129,7 +129,7 @@ class Cluster:
         )
 
     def tell_failure(self, error: BaseException) -> None:
-        """Tell the others, who wait for this one or will, that it has raised an error."""
+        """Tell the other workers, which wait for this one or will, that it has raised an error."""
         if self.meeting.lost is not None:
             return
         with contextlib.suppress(OpError):
@@ -138,7 +138,7 @@ class Cluster:
     # -- exchanging
 
     def watch(self, work: Callable[[], Any]) -> Any:
-        """What an operation of all processes gives; UnavailableError where it fails."""
+        """Run an operation of all processes; UnavailableError where it fails."""
         try:
             return self._watched.run(work, lambda: self.meeting.lost)
         except TimeoutError as error:

@@ -60,7 +60,7 @@ class ReplicaContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are: 1."""
+        """The number of replicas: 1."""
         return 1
 
     @property

@@ -57,7 +57,7 @@ class GatherExchange(Exchange):
 
 
 def loose(aval: Aval) -> Aval:
-    """What another graph knows of a result: sizes that are numbers."""
+    """Return another graph's view of a result's shape: sizes that are numbers."""
     if aval.dims is None:
         return aval
     return Aval(tuple([None if type(size) is Dim else size for size in aval.dims]), aval.dtype)

@@ -51,7 +51,7 @@ def in_cross_replica_context() -> bool:
 
 @export("distribute.get_replica_context")
 def get_replica_context() -> Any:
-    """What a replica knows of itself and the others; None where code runs once for all of them.
+    """Return the context of the present replica; None where code runs once for all of them.
 
     >>> import talweg as tf
     >>> tf.distribute.get_replica_context().replica_id_in_sync_group

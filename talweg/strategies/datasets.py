@@ -88,7 +88,7 @@ class DistributedDataset:
 
     @property
     def trace_key(self) -> Any:
-        """What distinguishes traces of functions that take it."""
+        """Return the key that tells traces of functions with this argument apart."""
         return self.dataset.trace_key
 
     def _flat_components(self) -> list:

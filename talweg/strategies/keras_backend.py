@@ -26,7 +26,7 @@ class AdaptingLoader:
         self._loader, self._adapt = loader, adapt
 
     def create_module(self, spec: ModuleSpec) -> Any:
-        """What its own loader makes."""
+        """Make the module by its own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -40,7 +40,7 @@ class AdaptingLoader:
 
 @implement_hook("adapt_keras_spec")
 def adapt_keras_spec(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """How a module of Keras's TensorFlow backend is loaded."""
+    """Find the spec by which a module of Keras's TensorFlow backend is loaded."""
     spec = PathFinder.find_spec(fullname, path)
     if spec is not None:
         loader: Any = AdaptingLoader(spec.loader, ADAPTED[fullname.rpartition(".")[2]])
@@ -161,7 +161,7 @@ class SharedBatches:
         return getattr(self._strategy, name)
 
     def run(self, fn: Callable[..., Any], args: tuple = (), kwargs: Any = None) -> Any:
-        """What a function gives for batches that are shared out."""
+        """Run a function on batches that are shared out."""
         current = distribution()
         if current is not None:
             args = distribute_batch(args, current)

@@ -144,7 +144,7 @@ def call_with_layout(
 
 
 def _place(offsets: tuple, layout: Layout, dims: Sequence[int]) -> tuple:
-    """Where a part is, by its numbers along the axes."""
+    """Return the place of a part, by its numbers along the axes."""
     sizes = layout.local_shape_from_global_shape(dims)
     return tuple([slice(n * size, (n + 1) * size) for n, size in zip(offsets, sizes)])
 
@@ -272,7 +272,7 @@ class DVariable(Variable):
 
     @property
     def layout(self) -> Layout:
-        """How the variable is shared out."""
+        """The layout by which the variable is shared out."""
         return self._own_layout
 
     def _accept(self, value: object, what: str) -> Any:

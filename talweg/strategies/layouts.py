@@ -90,7 +90,7 @@ class Mesh:
 
     @property
     def strides(self) -> list[int]:
-        """How far apart the devices of neighbouring places are, along each axis."""
+        """The distance of the devices of neighbouring places, along each axis."""
         sizes = self.shape()
         return [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
 

@@ -66,7 +66,7 @@ class WorkerConnection:
         return message
 
     def close(self) -> None:
-        """Close the connection, and end whoever waits for it."""
+        """Close the connection, and end the threads that wait for it."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
@@ -141,7 +141,7 @@ class Meeting:
         self._lines[number] = line
 
     def _refuse(self, error: Exception) -> None:
-        """Tell those who came why nothing begins, and raise that."""
+        """Tell the connected workers why nothing begins, and raise that error."""
         for line in self._lines.values():
             with contextlib.suppress(OSError):
                 line.send({"refused": str(error), "missing": isinstance(error, UnavailableError)})
@@ -214,7 +214,7 @@ class Meeting:
                     line.send({"lost": text})
 
     def _hear(self, number: int, number_of_round: int, text: str) -> None:
-        """Note what a worker says; the first one tells all of them when all have spoken."""
+        """Note a worker's text; the first worker tells all of them when all have spoken."""
         with self._condition:
             said = self._said.setdefault(number_of_round, {})
             said[number] = text
@@ -262,11 +262,11 @@ class Meeting:
 
     @property
     def lost(self) -> str | None:
-        """Who is lost, and why; None while all are there."""
+        """The worker that is lost, and why; None while all are there."""
         return self._lost
 
     def wait_for_loss(self, seconds: float) -> str | None:
-        """Who is lost, if that is known within so many seconds."""
+        """Wait so many seconds for the news that a worker is lost."""
         end = time.monotonic() + seconds
         with self._condition:
             while self._lost is None and time.monotonic() < end:

@@ -211,16 +211,16 @@ class SeveralReplicas(Strategy):
 
     @property
     def replicas_here(self) -> int:
-        """How many replicas this process has."""
+        """The number of replicas of this process."""
         return len(self.extended.worker_devices)
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self.replicas_here
 
     def need_all(self, what: str) -> None:
-        """RuntimeError inside of a replica, for what is done once for all of them."""
+        """Raise RuntimeError inside of a replica, for work that is done once for all of them."""
         if contexts.stack and contexts.stack[-1][1] is not None:
             raise RuntimeError(
                 compose(

@@ -168,7 +168,7 @@ class ReplicatedFunction:
         return Prepared(concrete, version, columns, apart, outside)
 
     def run(self, prepared: Prepared, mesh: Any) -> Any:
-        """What the replicas give; NotTracedOnceError where that fails."""
+        """Run the replicas and return their results; NotTracedOnceError where that fails."""
         concrete = prepared.concrete
         outputs = self._run(prepared, mesh)
         if len(concrete.body.outputs) != len(outputs):
@@ -268,7 +268,7 @@ class ReplicaRun:
         return tuple(results) if self.avals else None
 
     def _in_turn(self, tensors: list, known: dict) -> Any:
-        """What replicas give that run in turn: traced for sizes that the graph around knows."""
+        """Run the replicas in turn: traced for sizes that the graph around knows."""
         with self._extended.container_strategy.scope():
             if self._turned is None:
                 args, kwargs = fill_nest(self._template, iter(self._specs))
@@ -279,7 +279,7 @@ class ReplicaRun:
 
 
 def with_known(concrete: Any, known: dict | None) -> Any:
-    """A trace where what it takes from the graph around it has these values, by id."""
+    """Return a trace in which values from the graph around it, by id, are known."""
     if not known:
         return concrete
     found = copy(concrete)

@@ -107,7 +107,7 @@ class PreemptionCheckpointHandler:
 
     @property
     def total_run_calls(self) -> int:
-        """How often `run` was called, by earlier processes too whose checkpoint was restored."""
+        """The number of calls of `run`, with those before the restored checkpoint."""
         return int(self._calls.numpy())
 
     def run(

@@ -49,7 +49,7 @@ class ReplicaThreadContext(ReplicaContext):
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self.strategy.num_replicas_in_sync
 
     @property
@@ -172,7 +172,7 @@ class ReplicaThreadContext(ReplicaContext):
 
 
 def _of_replicas(value: object, count: int = 1) -> Any:
-    """What the replicas brought; one tensor that all of them brought is there `count` times."""
+    """Return the replicas' values; one tensor that all of them brought is there `count` times."""
     return value.values if isinstance(value, Several) else [value] * count
 
 

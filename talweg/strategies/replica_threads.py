@@ -49,7 +49,7 @@ class Replica:
     # -- in the thread of whoever started it
 
     def resume(self) -> None:
-        """Let it run until it is over or asks for a merge; raises what it raised."""
+        """Let the replica run until it is over or asks for a merge; raise its error."""
         graph = dispatch.context.base
         before = _state_of(graph)
         _set_state(graph, before if self._graph_state is None else self._graph_state)
@@ -86,7 +86,7 @@ class Replica:
         self._back.release()
 
     def ask(self, merge: tuple) -> Any:
-        """This replica's part of what `merge` gives, once all replicas have come here."""
+        """Return this replica's part of the result of `merge`, once all replicas have come here."""
         self.merge = merge
         self._back.release()
         self._go.acquire()

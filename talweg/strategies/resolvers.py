@@ -198,7 +198,7 @@ class UnionResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The address of a task; without one what the first resolver says."""
+        """Return the address of a task; without one the first resolver's answer."""
         if task_type is None or task_id is None:
             return self._resolvers[0].master()
         return super().master(task_type, task_id, rpc_layer)

@@ -24,7 +24,7 @@ def _variable(name: str) -> str:
 
 
 def nodes_in(text: str) -> list[str]:
-    """The nodes of a Slurm list of hosts: of "n[1-2,4]" n1, n2, n4; ValueError for what is none."""
+    """Parse a Slurm list of hosts: "n[1-2,4]" is n1, n2, n4; ValueError for other texts."""
     found: list[str] = []
     place = 0
     while place < len(text):
@@ -56,7 +56,7 @@ def _expand(part: str) -> list[str]:
 
 
 def tasks_in(text: str) -> list[int]:
-    """How many tasks each node has: of "2(x2),1" 2, 2, 1; ValueError for other texts."""
+    """Parse the number of tasks of each node: "2(x2),1" is 2, 2, 1; ValueError for other texts."""
     found: list[int] = []
     for part in text.split(","):
         match = _TASKS.fullmatch(part.strip())

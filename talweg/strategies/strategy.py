@@ -44,12 +44,12 @@ class Strategy:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are: 1."""
+        """The number of replicas: 1."""
         return 1
 
     @property
     def cluster_resolver(self) -> Any:
-        """Who knows the other machines: nobody, there are none."""
+        """The resolver of other machines: None, there are none."""
         return None
 
     def scope(self) -> contextlib.AbstractContextManager:
@@ -59,7 +59,7 @@ class Strategy:
     def run(
         self, fn: Callable, args: tuple = (), kwargs: dict | None = None, options: Any = None
     ) -> Any:
-        """Call `fn` in each replica; the result, as the nest of what the one replica returns."""
+        """Call `fn` in each replica; the result is the nest that the one replica returns."""
         contexts.stack.append((self, self.replica))
         try:
             return fn(*args, **(kwargs or {}))
@@ -139,7 +139,7 @@ class OneReplica(Strategy):
     def run(
         self, fn: Callable, args: tuple = (), kwargs: dict | None = None, options: Any = None
     ) -> Any:
-        """Call `fn` in the replica; the result is what it returns."""
+        """Call `fn` in the replica and return its result."""
         if self._device is None:
             return super().run(fn, args, kwargs)
         with look_up("device")(self._device):

@@ -76,7 +76,7 @@ class TracedContext(ReplicaThreadContext):
         return self._note(found)
 
     def run(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """What a function gives in the replica, called where code runs once for all of them."""
+        """Call a function in the replica, from code that runs once for all of them."""
         context = dispatch.context
         before, context.replica = context.replica, (self.strategy.number, "traced")
         contexts.stack.append((self.strategy, self))
@@ -94,7 +94,7 @@ class TracedContext(ReplicaThreadContext):
         return found
 
     def _local(self, value: Any, given: Any = frozenset()) -> Any:
-        """A nest as code sees it that runs once for all replicas; `given`: ids of what is alike."""
+        """Return a nest as code outside of replicas sees it; `given`: ids of equal values."""
         if isinstance(value, Several) or id(value) in given:
             return value
         if isinstance(value, (Symbol, IndexedSlices)):

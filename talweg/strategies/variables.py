@@ -156,7 +156,7 @@ class DistributedVariable(DistributedValues, Variable):
         return self
 
     def _change_together(self, method: str, value: object, args: tuple, kwargs: dict) -> Any:
-        """Combine what the replicas write, and write it everywhere; what is there then."""
+        """Combine the replicas' updates, and write the result everywhere; return it."""
 
         def merge(strategy: MirroredStrategy, given: PerReplica) -> None:
             cluster = None if place.traced else strategy.extended.cluster
@@ -334,7 +334,7 @@ def local_results(value: Any, count: int) -> tuple:
 def update_parts(
     strategy: Any, variable: Any, function: Callable, args: tuple, kwargs: dict
 ) -> list:
-    """What `function` gives for each part of a variable, called once for all replicas."""
+    """Call `function` for each part of a variable, once for all replicas."""
     from_elsewhere = not isinstance(variable, DistributedVariable)
     if from_elsewhere:
         raise value_error(

@@ -85,7 +85,7 @@ def tensor_message(array: object) -> Any:
 
 
 def metadata_message(plugin: str, description: str | None = None, content: bytes = b"") -> bytes:
-    """What says which part of TensorBoard shows a summary, serialized."""
+    """Serialize the metadata by which TensorBoard chooses the part that shows a summary."""
     message = messages().SummaryMetadata(summary_description=description or "")
     message.plugin_data.plugin_name, message.plugin_data.content = plugin, content
     return message.SerializeToString()
@@ -186,7 +186,7 @@ def _finish(file: Any, queue: _Queue) -> None:
 
 
 def _finish_unasked(file: object, queue: _Queue) -> None:
-    """The same for a file that nobody holds any more: what the disk does not take is told once."""
+    """Finish a file that nobody holds any more: a failed write is reported once."""
     try:
         _finish(file, queue)
     except OpError as error:

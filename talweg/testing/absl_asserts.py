@@ -66,13 +66,13 @@ class AbslAsserts:
     def assertItemsEqual(
         self, first: Iterable[Any], second: Iterable[Any], msg: str | None = None
     ) -> None:
-        """The same elements, each as often, in any order."""
+        """Assert that both have the same elements, each as often, in any order."""
         self.assertCountEqual(first, second, msg)
 
     def assertSameElements(
         self, expected_seq: Any, actual_seq: Any, msg: str | None = None
     ) -> None:
-        """The same elements, in any order and any number."""
+        """Assert that both have the same elements, in any order and any number."""
         self.assertEqual(set(expected_seq), set(actual_seq), msg)
 
     def assertContainsSubset(

@@ -62,7 +62,7 @@ def _evaluate_leaf(leaf: object) -> Any:
 
 
 def _array(value: object) -> np.ndarray:
-    """What an assertion compares: an array; bfloat16 as float32."""
+    """Return the array that an assertion compares; bfloat16 as float32."""
     if hasattr(value, "to_list") and hasattr(value, "ragged_rank"):
         return np.array(value.to_list(), dtype=object)
     if not isinstance(value, (np.ndarray, np.generic)):

@@ -65,7 +65,7 @@ def is_named(text, name):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_files_that_pages_name_are_there(page):
-    """`lower/build.py` and `lower/build.py: Builder` name a file of the package, and what it has."""
+    """`lower/build.py` names a file, `lower/build.py: Builder` also a word that stands in it."""
     folders = (ROOT / "talweg", ROOT, ROOT / "tests", ROOT / "tools")
     absent = []
     for path, name in re.findall(r"`([\w/]+\.py)(?:: ?(\w+))?`", page.read_text("utf-8")):

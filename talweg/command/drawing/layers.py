@@ -273,7 +273,7 @@ def mean(member: Bend | DrawnItem | Group, neighbours: dict, place: dict) -> flo
 
 
 def crossings(rows: list[list], below: dict, place: dict) -> int:
-    """How many pairs of links between neighbouring rows cross (Barth, Jünger and Mutzel 2004)."""
+    """Count the crossing links between neighbouring rows (Barth, Jünger and Mutzel 2004)."""
     total = 0
     for row in rows:
         ends = [place[b] for a in row for b in sorted(below.get(a, ()), key=place.__getitem__)]

@@ -67,7 +67,7 @@ class Group:
         return found
 
     def count(self) -> int:
-        """How many items are in it, however deep."""
+        """Count the items in the group, however deep."""
         return len(self.items())
 
     def leading_kind(self) -> str:
@@ -313,7 +313,7 @@ class _ModelMaker:
         return [item for item in found if item is not None]
 
     def results(self, nodes: Iterable[Node]) -> None:
-        """Mark what the graph is there for."""
+        """Mark the results of the graph."""
         for node in nodes:
             item = self.item_of(node)
             if item is not None:
@@ -336,7 +336,7 @@ class _ModelMaker:
             self._edge(control, item, "control")
 
     def _edge(self, operand: Node, item: DrawnItem, text: str = "") -> None:
-        """The edge from an operand, and the edges from what it waits for."""
+        """Add the edge from an operand, and the edges of control dependencies."""
         node = operand
         while node.prim.role in PASSED_ON and node.inputs:
             for control in node.inputs[1:] if node.prim.role is Role.ORDER else ():
@@ -370,7 +370,7 @@ def shorten(label: str) -> str:
 
 
 def bodies_of(node: Node) -> list[tuple[str, Body]]:
-    """The bodies among a node's parameters, with what they are."""
+    """Return the bodies among a node's parameters, with their roles."""
     found = []
     for key, value in node.key[1]:
         if isinstance(value, Body):
@@ -394,7 +394,7 @@ def is_small(node: Node) -> bool:
 
 
 def name_of(node: Node) -> str:
-    """The name of a node: its graph's, or what the graph would call it if that is gone."""
+    """Return the name of a node: its graph's, or the one a graph would give it."""
     graph = node.table.owner()
     if graph is not None:
         return graph.operation_name(node)
@@ -432,7 +432,7 @@ def _literal(node: Node) -> str:
 
 
 def kind_of(node: Node) -> str:
-    """What kind of box a node is."""
+    """Return the kind of box of a node."""
     name = node.prim.name
     if name == "placeholder":
         return "input"
@@ -446,7 +446,7 @@ def kind_of(node: Node) -> str:
 
 
 def details_of(node: Node) -> str:
-    """The parameters, and of what operation it is a derivative."""
+    """Return the parameters, and the operation whose derivative the node is."""
     rows = [
         f"{key} = {_parameter(value)}"
         for key, value in node.key[1]

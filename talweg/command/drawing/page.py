@@ -113,7 +113,7 @@ def _group(group: Group, layers: Layers, number: dict[Any, int]) -> dict:
 
 
 def facts(picture: Picture) -> str:
-    """What is in a picture, in a sentence."""
+    """Describe the content of a picture in a sentence."""
     counts: dict[str, int] = {}
     for item in picture.items:
         counts[item.kind] = counts.get(item.kind, 0) + 1

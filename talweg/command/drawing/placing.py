@@ -127,7 +127,7 @@ class _Inside:
         return sum([self.middles[other] for other in near]) / len(near)
 
     def _spread(self, row: list, wanted: list[float]) -> None:
-        """Put a row as near to what is wanted as it goes."""
+        """Put the members of a row as near to their ideal places as they can be."""
         offsets, place = [], 0.0
         for i, member in enumerate(row):
             if i:
@@ -163,7 +163,7 @@ class _Inside:
 
 
 def _neighbours(layers: Layers) -> dict[Any, tuple[list, list]]:
-    """What stands above and below each member and bend, joined with it."""
+    """Return the neighbours above and below each member and bend."""
     found: dict[Any, tuple[list, list]] = {}
     for chain in layers.chains():
         for upper, lower in zip(chain, chain[1:]):

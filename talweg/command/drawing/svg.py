@@ -71,7 +71,7 @@ def document(picture: Picture, layers: dict[Group, Layers], placed: PlacedPictur
 
 
 def legend(picture: Picture) -> str:
-    """What the colours mean, of those that occur."""
+    """Draw the legend of the colours that occur."""
     present = {item.kind for item in picture.items}
     parts, x = [], 12.0
     for kind, (fill, border) in COLOURS.items():
@@ -86,7 +86,7 @@ def legend(picture: Picture) -> str:
 
 
 def visible(member: Any, placed: PlacedPicture) -> Any:
-    """What is seen of an item: itself, or the folded group it is in."""
+    """Return the visible form of an item: itself, or the folded group it is in."""
     if member in placed.boxes:
         return member
     for group in member.parent.above():
@@ -178,7 +178,7 @@ def path_of(points: list[tuple[float, float]]) -> str:
 
 
 def is_open(member: DrawnItem | Group, box: PlacedBox) -> bool:
-    """Whether a member of a picture is a group that shows what is in it."""
+    """Whether a member of a picture is a group that shows its content."""
     return isinstance(member, Group) and box.height > FOLDED_HEIGHT
 
 

@@ -51,7 +51,7 @@ class Clock:
 
     @property
     def stack(self) -> list[list[int]]:
-        """What is under way in this thread: its start, and the time of what was inside."""
+        """The calls under way in this thread: their starts, and the time of calls inside."""
         try:
             return self._local.stack
         except AttributeError:

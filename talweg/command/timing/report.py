@@ -57,7 +57,7 @@ class LineProfile:
         return self.clock.total / 1e9
 
     def kinds(self) -> dict[str, Spent]:
-        """What was spent by kind, and what is left for Python."""
+        """Return the time by kind, and the rest, which is Python's."""
         found: dict[str, Spent] = {}
         for key, spent in self.clock.spent.items():
             add(found.setdefault(key.kind, Spent()), spent)
@@ -102,7 +102,7 @@ class LineProfile:
         return sorted(rows.values(), key=lambda row: -(row.seconds + row.python))
 
     def _shares(self) -> dict[str, list[tuple[Place | None, str, float]]]:
-        """Of each compiled program, the part of its time that each kernel takes, with its line."""
+        """Return, for each compiled program, each kernel's part of its time, with its line."""
         found = {}
         for name, times in self.kernels:
             total = sum(each.seconds for each in times) or 1.0
@@ -188,7 +188,7 @@ def kernel_table(name: str, times: list[Any], top: int) -> str:
 
 
 def summary(profile: LineProfile) -> str:
-    """What the time went to, in all."""
+    """Summarize the time of the whole program."""
     lines = [f"{profile.total:.3f} s in all"]
     kinds = profile.kinds()
     for kind, words in (*WORDS.items(), ("python", "Python, and everything else")):

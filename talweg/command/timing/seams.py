@@ -113,7 +113,7 @@ def bytes_of(result: object) -> int:
 
 
 def programs(clock: Clock, plain: Callable) -> Any:
-    """Calls of functions and sessions: what is not interpreted in them is compiled code."""
+    """Time calls of functions and sessions: all but the interpreter's time is compiled code's."""
 
     def run(program: Program, arguments: list, state: Any, watch: GraphWatch | None = None) -> list:
         clock.enter()
@@ -186,12 +186,12 @@ def compilations(clock: Clock, plain: Callable) -> Any:
 
 
 def program_name(name: str) -> str:
-    """What a program is called: a session's has no name of its own."""
+    """Return the name of a program: a session's has none of its own."""
     return "session.run" if name == "program" else name
 
 
 def label(name: str, origin: tuple | None, clock: Clock) -> str:
-    """What a compiled program is called, unlike all others: a session's by its line."""
+    """Return a name for a compiled program that no other has: a session's by its line."""
     found = program_name(name)
     if name == "program" and origin is not None:
         found += f" at {Path(origin[0].co_filename).name}:{line_of(origin)}"

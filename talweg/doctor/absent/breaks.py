@@ -90,7 +90,7 @@ def _where(at: Break) -> str:
 
 
 def call_text(name: str, code: str) -> str:
-    """How to call an operation: by its name, and by the function it is a part of."""
+    """Return the text of a call of an operation: its name, and the function it is a part of."""
     found = CALL.match(code)
     if found is None:
         return name

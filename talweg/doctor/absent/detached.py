@@ -56,7 +56,7 @@ def left(case: Case) -> Explanation | None:
 
 
 def _may_lead_on(case: Case, origin: Origin | None) -> bool:
-    """Whether what a line computes may get into the target, as far as the text tells."""
+    """Whether the value that a line computes may get into the target, as far as the text tells."""
     program, names = case.program, case.words.target_names
     if program is None or origin is None or not names or not case.recorded:
         return True

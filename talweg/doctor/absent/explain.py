@@ -1,5 +1,4 @@
-"""Explain an absent gradient: from the evidence of a tape or graph (`Evidence`) to an
-`Explanation`.  From what a tape or graph knows (`Evidence`) to an `Explanation`.
+"""Explain an absent gradient: the evidence of a tape or graph gives an `Explanation`.
 
 The causes are tried in an order in which the first that holds is the one to mend: what was asked
 for, what became of the tape, an operation that breaks the path, a value that left it, a source that
@@ -81,7 +80,7 @@ class Case:
     # -- what the program's text tells
 
     def locate_making(self, names: list[str]) -> Any:
-        """Where the value with these names was computed, as far as the text says."""
+        """Locate the line that computed the value with these names, as far as the text tells."""
         scene = self.evidence.scene
         if self.program is None or scene is None or self.program.tree is None:
             return None
@@ -147,7 +146,7 @@ class Case:
 
 
 def explain_gradient(evidence: Evidence, walker: Walker | None = None) -> Explanation:
-    """The explanation for what is known of a gradient; a walker serves all sources of a tape."""
+    """Explain a gradient from its evidence; a walker serves all sources of a tape."""
     case = Case(evidence, walker)
     for cause in (*ASKED, *breaks.CAUSES, *unused.CAUSES):
         found = cause(case)

@@ -189,7 +189,7 @@ class Explanation:
         return places[0].file if places else ""
 
     def as_dict(self) -> dict:
-        """What it says, for JSON."""
+        """Return the explanation's content, for JSON."""
         own = {
             name: getattr(self, name)
             for name in ("kind", "code", "verdict", "target", "source", "remedy")
@@ -206,7 +206,7 @@ class Explanation:
     # -- pictures
 
     def svg(self, title: bool = True) -> str:
-        """The way from source to target as a picture: what is connected, and the break in red."""
+        """Draw the way from source to target: connected parts, and the break in red."""
         boxes = [PictureBox(self.source, self._own_flow(), "source")]
         file = self._file
         boxes += [_box(step, file) for step in _shorten_path(self.path)]
@@ -255,7 +255,7 @@ class Explanations(tuple):
 
     @property
     def absent(self) -> list[Explanation]:
-        """Those of sources without a gradient."""
+        """The explanations of sources without a gradient."""
         return [each for each in self if not each.connected]
 
     def __iter__(self) -> Iterator[Explanation]:
@@ -263,7 +263,7 @@ class Explanations(tuple):
 
     @property
     def troubled(self) -> list[Explanation]:
-        """Those without a gradient, or with one that is zero, NaN, too small or too large."""
+        """The explanations of gradients that are absent, zero, NaN, too small or too large."""
         return [each for each in self if not each.healthy]
 
     def _head(self) -> str:
@@ -287,7 +287,7 @@ class Explanations(tuple):
         ]
 
     def group(self) -> list[list[Explanation]]:
-        """Those with a trouble, the ones with one cause at one place together."""
+        """Group the explanations of troubles: those with one cause at one place together."""
         groups: dict[Any, list[Explanation]] = {}
         for each in self.troubled:
             place = each.breaking.place if each.breaking else each.lines[:1]

@@ -108,7 +108,7 @@ def _somewhere_outside(case: Case, line: int | None) -> Explanation:
 
 
 def in_another_cell(case: Case) -> Place | None:
-    """Where another cell of a notebook computes the target."""
+    """Explain a target that another cell of a notebook computes."""
     names = case.words.target_names
     if case.program is None or case.program.code.co_name != "<module>":
         return None

@@ -96,7 +96,7 @@ class ProgramText:
         return Place(self.code.co_filename, line, name)
 
     def assignments(self, name: str) -> list[Assignment]:
-        """Where a name is given a value, in the function, else in the module."""
+        """List the assignments of a name in the function, else in the module."""
         if "." in name:  # an attribute: any method may set it
             return _assignments(self.tree, name, everywhere=True)
         found = _assignments(self.scope, name)
@@ -105,7 +105,7 @@ class ProgramText:
         return found
 
     def locate_making(self, names: list[str], before: int) -> Assignment | None:
-        """Where the value that has these names was computed: aliases are followed."""
+        """Locate the line that computed the value with these names: aliases are followed."""
         for name in names:
             seen = {name}
             found = self._last(name, before)
@@ -247,7 +247,7 @@ class ProgramText:
         return False
 
     def uses(self, node: ast.AST | None, name: str) -> bool:
-        """Whether an expression uses a name, or a part of what it stands for."""
+        """Whether an expression uses a name, or a part of its value."""
         return node is not None and any(
             same(format_dotted(part), name) and isinstance(getattr(part, "ctx", None), ast.Load)
             for part in ast.walk(node)
@@ -363,7 +363,7 @@ def _assignments(scope: ast.AST | None, name: str, everywhere: bool = False) -> 
 
 
 def _collector(node: ast.AST) -> str:
-    """What a statement such as `losses.append(loss)` adds to; "" for other statements."""
+    """Return the list that a statement such as `losses.append(loss)` adds to; "" for others."""
     call = node.value if isinstance(node, ast.Expr) else None
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return ""
@@ -422,7 +422,7 @@ def _mention(node: Any, around: tuple, first: int) -> Mention:
 
 
 def cells_with(name: str) -> Iterator[Place]:
-    """Where the cells of a notebook give a name a value, the last cell first."""
+    """List the assignments of a name in a notebook's cells, the last cell first."""
     for file in reversed(list(linecache.cache)):
         if "ipykernel" in file or "<ipython-input" in file:
             tree = _parse_source("".join(linecache.getlines(file)))

@@ -39,7 +39,7 @@ def find_assigned(case: Case) -> Explanation | None:
 
 
 def _leads_on(case: Case, variable: int) -> bool:
-    """Whether the target may depend on a variable, by what was read from it."""
+    """Whether the target may depend on a variable, through a value that was read from it."""
     reads = case.evidence.reads.get(variable)
     if reads is None:
         return variable in case.notes.unwatched

@@ -85,7 +85,7 @@ class Comparison:
 
     @property
     def reference(self) -> float:
-        """What is taken for the truth."""
+        """The value that is taken for the truth."""
         return self.differences if self.complex_step is None else self.complex_step
 
     def error(self, value: float | None) -> float:
@@ -94,7 +94,7 @@ class Comparison:
         return abs(value - self.reference) / self._size(value)
 
     def excess(self, value: float | None) -> float:
-        """The relative error of a mode, beyond what the differences leave open."""
+        """The relative error of a mode, beyond the uncertainty of the differences."""
         value = 0.0 if value is None else value
         gap = abs(value - self.reference) - 4 * self.uncertainty
         return max(0.0, gap) / self._size(value)
@@ -104,7 +104,7 @@ class Comparison:
 
     @property
     def doubt(self) -> float:
-        """How far the differences may be off, relative."""
+        """The relative uncertainty of the differences."""
         return self.uncertainty / self._size(0.0)
 
 
@@ -428,7 +428,7 @@ class _Check:
         return found
 
     def _halve(self, pairs: list, gradients: list) -> list:
-        """Few elements, among which the sum of what is wrong is largest."""
+        """Return few elements, among which the sum of the errors is largest."""
         signs = self.generator.choice([-1.0, 1.0], len(pairs))
         rows = list(zip(pairs, signs))
         while len(rows) > 8:
@@ -456,7 +456,7 @@ class _Check:
 
 
 def why_it_jumps(switch: Switch) -> str:
-    """What makes a function jump: an operation that does, or two formulas."""
+    """Return the cause of a jump: an operation that jumps, or two formulas."""
     prim = REGISTRY.get(switch.operation)
     if prim is not None and not _compares(prim):
         told = prim.derivative.reason if prim.derivative else "; ".join(prim.kinks.values())
@@ -468,7 +468,7 @@ def why_it_jumps(switch: Switch) -> str:
 
 
 def how_to_mend(switch: Switch) -> str:
-    """What to write instead of a jump."""
+    """Return the code to write in place of a jump."""
     prim = REGISTRY.get(switch.operation)
     if prim is None or prim.derivative is None or _compares(prim):
         return MEET

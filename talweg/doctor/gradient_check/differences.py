@@ -126,7 +126,7 @@ class Problem:
         return lambda t: total(weights, self.at(self.move(direction, t)))
 
     def along_all(self, direction: list, several: list) -> Callable[[float], np.ndarray]:
-        """As `along`, for several weights at once."""
+        """Compute the differences as `along`, for several weights at once."""
 
         def values(t: float) -> np.ndarray:
             results = self.at(self.move(direction, t))
@@ -203,7 +203,7 @@ def total(weights: list, results: list) -> float:
 
 
 def inner(left: list, right: list) -> float:
-    """As `total`, absent parts counting as zero."""
+    """Compute the inner product as `total`, absent parts counting as zero."""
     both = [(a, b) for a, b in zip(left, right) if a is not None and b is not None]
     return total([a for a, _ in both], [b for _, b in both])
 

@@ -160,7 +160,7 @@ def from_outside(ledger: Ledger, link: Link) -> Cause:
 
 
 def _name_in_graph(entry: LedgerEntry, position: int) -> str:
-    """What a placeholder, variable or constant is called that an operation of a graph took."""
+    """Return the name of a placeholder, variable or constant that an operation of a graph took."""
     node = entry.node
     graph = None if node is None else node.table.owner()
     if graph is None or len(node.operands) != len(entry.operands):
@@ -285,7 +285,7 @@ def in_a_rule(ledger: Ledger, trail: list[Link], entry: LedgerEntry) -> Cause:
 
 
 def forward_operands(ledger: Ledger, entry: LedgerEntry) -> tuple | None:
-    """What the operation was applied to whose rule made `entry`."""
+    """Return the operands of the operation whose rule made `entry`."""
     if entry.forward_operands is not None:
         return entry.forward_operands
     for other in reversed(ledger.entries):

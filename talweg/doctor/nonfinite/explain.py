@@ -77,7 +77,7 @@ class Scratch:
         self.own: dict = {}
 
     def get(self, variable: Handle | Node, default: Missing = interpret.MISSING) -> Any:
-        """What was written here, else what the variable holds."""
+        """Return the value written here, else the variable's value."""
         return self.own[variable] if variable in self.own else STATE.get(variable, default)
 
     __getitem__ = get
@@ -169,7 +169,7 @@ def explain_tape(target: object, sources: object, tape: GradientTape) -> Numeric
 def explain_arrays(
     ledger: Ledger, targets: list, sources: list, names: list[str]
 ) -> NumericsExplanation:
-    """What is not finite in arrays of a ledger, else in the gradients of the first one."""
+    """Explain nonfinite values in arrays of a ledger, else in the gradients of the first one."""
     for array in targets:
         if has_bad(array):
             return of_trail(ledger, array, "the target")

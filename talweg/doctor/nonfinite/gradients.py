@@ -271,7 +271,7 @@ def underflow(sweep: CotangentSweep, record: tuple) -> Cause:
 
 
 def uses_of(sweep: CotangentSweep, tensor: Tensor) -> int:
-    """How many operands of the operations that ran a tensor is."""
+    """Count the uses of a tensor as an operand of the operations that ran."""
     return sum(sum(x is tensor for x in record[1]) for record in sweep.records)
 
 

@@ -73,7 +73,7 @@ class LedgerEntry:
         return prim.elementwise or getattr(prim, "batch", None) == ELEMENTWISE
 
     def name_of(self, position: int) -> str:
-        """What the declaration calls an operand."""
+        """Return the declared name of an operand."""
         names = self.prim.operands
         if position < len(names) - 1 or not self.prim.variadic:
             return names[min(position, len(names) - 1)]
@@ -125,7 +125,7 @@ class Ledger:
         self.thread = threading.get_ident()
 
     def watch(self, program: Program) -> Any:
-        """What watches a run of a program; None in other threads."""
+        """Return the observer of a run of a program; None in other threads."""
         return _StepRecorder(self) if threading.get_ident() == self.thread else None
 
     def note(self, entry: LedgerEntry) -> None:
@@ -156,7 +156,7 @@ class Ledger:
             self.kept.append(array)
 
     def array_of(self, node: Node) -> Any:
-        """What a node of a graph was, as a result or as an operand; None if it did not occur."""
+        """Return the value of a graph's node, as a result or operand; None if it did not occur."""
         for entry in reversed(self.entries):
             if entry.node is node:
                 return entry.results[0]
@@ -221,7 +221,7 @@ def bad_index(array: np.generic | np.ndarray | None) -> tuple:
 
 
 def element_of(array: float | np.generic | np.ndarray, index: tuple) -> tuple | None:
-    """Where an operand that is broadcast has the element of a result; None if it is not."""
+    """Locate the element of a result in an operand that is broadcast; None in others."""
     shape = np.shape(array)
     if len(shape) > len(index):
         return None
@@ -231,7 +231,7 @@ def element_of(array: float | np.generic | np.ndarray, index: tuple) -> tuple | 
 
 
 def arrays_in(value: object) -> list:
-    """An operand, or what a list or a history has in it."""
+    """Return an operand's array, or the arrays in a list or a history."""
     value = value.value if type(value) is Variant else value
     if type(value) is List:
         return [part for element in value.values() for part in arrays_in(element)]
@@ -299,7 +299,7 @@ class _StepRecorder:
 
 
 def another(array: np.generic | np.ndarray | None) -> Any:
-    """The same numbers as another object, so that it is known from what it was made of."""
+    """Copy numbers into another object, so that it is told apart from the object they came from."""
     return array.view() if type(array) is np.ndarray else np.array(array)[()]
 
 
@@ -392,7 +392,7 @@ noted = _Noted()
 
 @contextmanager
 def noting_scopes() -> Iterator[Observer]:
-    """Answers given inside the block know the scopes of what ran under the observer it gives."""
+    """Let answers in the block know the scopes of operations that ran under its observer."""
     recorder = _ScopeRecorder()
     before, noted.scopes = noted.scopes, recorder.scopes
     try:

@@ -110,7 +110,7 @@ class NumericsExplanation:
 
     @property
     def title(self) -> str:
-        """What is the matter, in a line."""
+        """The answer in one line."""
         if self.verdict == "finite":
             return f"{self.subject}: finite"
         if self.verdict in ("vanishing", "exploding"):
@@ -133,7 +133,7 @@ class NumericsExplanation:
 
     @property
     def finding(self) -> Finding:
-        """The same as a `Finding`, for reports."""
+        """The explanation as a `Finding`, for reports."""
         places = tuple([p for p in (self.place, self.other, self.asked) if p is not None])
         return Finding(self.code or "TW340", self.title, self.cause, places, cure=self.cure)
 

@@ -41,7 +41,7 @@ PURE = (
 
 
 def eager_findings(seen: Observation) -> Iterator[Finding]:
-    """What the eager operations of a program waste."""
+    """Report the waste of a program's eager operations."""
     spots = sorted(seen.eager.values(), key=lambda spot: -spot.count)
     calls: dict[tuple, list[EagerSpot]] = {}
     for spot in spots:

@@ -43,7 +43,7 @@ class Examination:
 
     @property
     def report(self) -> Report:
-        """What was found; inside the block, what was found so far."""
+        """The report of the block; inside it, the report so far."""
         if self._report is not None:
             return self._report
         if self._observation is None:
@@ -85,7 +85,7 @@ def examine(
 
 
 def report_of(subject: str, seen: Observation) -> Report:
-    """The findings of an observation, what is wrong before what is slow, with what was counted."""
+    """Report the findings of an observation, errors before slow code, with the counts."""
     found: list[Finding] = []
     for part in (graph_findings, variable_findings, eager_findings):
         found += part(seen)

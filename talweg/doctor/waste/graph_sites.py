@@ -258,7 +258,7 @@ class GraphWatch:
         return program is not None and self._program(session, record, program)
 
     def trace_made(self, body: Body) -> None:
-        """A function was traced: what of it runs otherwise than it is written."""
+        """Note, of a function that was traced, the code that runs otherwise than it is written."""
         order: dict[Any, None] = {}
         postorder((*body.outputs, *body.effects), order, lambda node: node.inputs)
         for match in factor_additions(list(order), set(body.outputs)).values():

@@ -30,7 +30,7 @@ WHERE = re.compile(r"(.+):(\d+), in ([^:]+)")  # a place, as notes of passes giv
 
 
 def graph_findings(seen: Observation) -> Iterator[Finding]:
-    """What the graphs and traces of a program waste."""
+    """Report the waste of a program's graphs and traces."""
     watch = seen.graphs
     again = {group[0].spot.code for _, group in find_made_again(seen.all_variables())}
     for record in watch.all_records():
@@ -283,7 +283,7 @@ def find_recompiled(function: Function, where: tuple) -> Iterator[Finding]:
 
 
 def cure_of(reasons: str) -> str:
-    """What to do about retraces, by their reasons."""
+    """Return the cure of retraces, by their reasons."""
     if "shape" in reasons or "size" in reasons or "rank" in reasons:
         return (
             "Leave the sizes that differ open: @tf.function(reduce_retracing=True), or "

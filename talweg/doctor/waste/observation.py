@@ -87,7 +87,7 @@ class EagerSpot(Spot):
         self.holder = ""  # what holds the results that are alive
 
     def take(self, other: EagerSpot) -> None:
-        """Add what was counted at another spot of the same expression."""
+        """Add the counts of another spot of the same expression."""
         if other.count > self.count:
             self.held, self.holder, self.stride = other.held, other.holder, other.stride
         super().take(other)
@@ -207,7 +207,7 @@ class Observation(Observer):
             self.note_memory()
 
     def judge(self, spot: EagerSpot) -> None:
-        """How many of the remembered results are still alive, and who holds them."""
+        """Count the remembered results that are still alive, and name their holders."""
         alive = [(when, ref()) for when, ref in spot.kept]
         there = [(when, value) for when, value in alive if value is not None]
         if not alive:
@@ -250,7 +250,7 @@ class Observation(Observer):
         spot.operands = [*kept, params]
 
     def _is_made_of_the_same(self, spot: EagerSpot, value: object) -> bool:
-        """Whether the same call made a tensor just now, of what it was made of before."""
+        """Whether the same call made a tensor just now, of the same operands as before."""
         others = self._calls[id(spot.code), spot.offset]
         return any([x.alike and x.result() is value for x in others if x is not spot])
 
@@ -274,7 +274,7 @@ class Observation(Observer):
             spot.bytes += tensor._array.nbytes
 
     def fetched(self, array: np.generic | np.ndarray) -> None:
-        """A value was copied from a device, for whoever wants it on the host."""
+        """Count a copy of a value from a device to the host."""
         spot = self._crossing(self.fetches, 3)
         if spot is not None:
             spot.bytes += array.nbytes
@@ -405,7 +405,7 @@ class Observation(Observer):
         self.graphs.session_made(session, spot)
 
     def _find_seen(self, handle: Handle) -> SeenVariable | None:
-        """What is known of the variable of a handle."""
+        """Return the facts about the variable of a handle."""
         owner = handle.owner() if hasattr(handle, "owner") else None
         return None if owner is None else self.variables.get(id(owner))
 
@@ -430,7 +430,7 @@ class Observation(Observer):
             self.memory = self.memory[::2]
 
     def call_seconds(self) -> float:
-        """What an operation costs that is called from Python and computes next to nothing."""
+        """Measure the time of a small operation that is called from Python."""
         one = EagerTensor(np.float32(1.0))
         with dispatch.observe(None), dispatch.eagerly(), dispatch.only(()):
             best = 1.0
@@ -463,7 +463,7 @@ def find_fetched_reads(program: Any) -> list:
 
 
 def holder_of(value: object) -> str:
-    """What keeps a tensor alive, in words; "" if that cannot be said."""
+    """Describe the holder that keeps a tensor alive; "" if it cannot be named."""
     for holder in gc.get_referrers(value):
         if type(holder) is list and len(holder) > 10:
             inside = any(type(item) is tuple and len(item) == 5 for item in holder[:3])

@@ -57,7 +57,7 @@ class Spot:
         self.code, self.offset, self.module = code, offset, module
 
     def take(self, other: Any) -> None:
-        """Add what was counted at another spot of the same expression."""
+        """Add the counts of another spot of the same expression."""
         for name in type(self).__slots__:
             value = getattr(self, name)
             if type(value) is int:

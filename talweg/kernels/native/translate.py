@@ -60,7 +60,7 @@ class NativeModule:
         self.texts: dict[str, str] = {}
 
     def add(self, function: Callable[..., Any]) -> None:
-        """Translate a function and what it calls."""
+        """Translate a function and its callees."""
         if function.__name__ not in self.texts:
             self.texts[function.__name__] = ""
             self.texts[function.__name__] = _Translation(self, function).text()
@@ -78,7 +78,7 @@ def tree_of(function: Callable[..., Any]) -> Any:
 
 @cache
 def results_of(function: Callable[..., Any]) -> int:
-    """How many values a function returns."""
+    """Return the number of values that a function returns."""
     for node in ast.walk(tree_of(function)):
         if isinstance(node, ast.Return):
             return len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1

@@ -40,12 +40,12 @@ def store64(place: int, value: int) -> int:
 
 
 def each(element: int, out: int, a: int, b: int, c: int) -> int:
-    """What a driver does to each element."""
+    """Stand for the function that a driver applies to each element."""
     return _none()
 
 
 def new_bytes(data: int, size: int) -> int:
-    """A new `bytes` object of the bytes at an address; of what they happen to be, at 0."""
+    """Make a `bytes` object of the bytes at an address; of arbitrary bytes, at 0."""
     return _none()
 
 

@@ -31,7 +31,7 @@ class CropBox(NamedTuple):
         return float(max(0, self.bottom - self.top) * max(0, self.right - self.left))
 
     def common(self, other: CropBox) -> CropBox:
-        """What both have."""
+        """Return the intersection of both boxes."""
         return CropBox(
             max(self.top, other.top),
             max(self.left, other.left),

@@ -36,7 +36,7 @@ def reserve(operation: Hashable, seeds: tuple[int, int], blocks: int) -> Stream:
 
 
 def start(seeds: tuple[int, int]) -> Stream:
-    """Where a stream of two seeds begins; (0, 0) stand for seeds nobody can foretell."""
+    """Return the start of a stream of two seeds; (0, 0) stand for seeds nobody can foretell."""
     return unforeseeable() if seeds == (0, 0) else Stream(seeds[0], seeds[1] << 64)
 
 
@@ -47,7 +47,7 @@ def unforeseeable() -> Stream:
 
 
 def kernel_state(key: Hashable, make: Callable[[], Any]) -> Any:
-    """What a hidden kernel keeps from call to call beside its stream; made on first use."""
+    """Return the state that a hidden kernel keeps from call to call; made on first use."""
     with _lock:
         if key not in _kept:
             _kept[key] = make()

@@ -47,7 +47,7 @@ class Automaton:
         self.empty = bool(self.table[[self.first, self.later], LETTERS:].any())
 
     def at(self, state: int) -> int:
-        """How far the row of a state is from the first, in bytes."""
+        """Return the distance of a state's row from the first, in bytes."""
         return state * ROW * 4
 
     def _number(self, state: tuple) -> int:
@@ -93,18 +93,18 @@ class Automaton:
         return threads_out
 
     def trace_letter(self, state: tuple, letter: int) -> list[tuple[int, int]]:
-        """Of each thread after a letter: the place of the one before, the slots written."""
+        """Return (place of the thread before, slots written) of each thread after a letter."""
         taking = [place for place, at in enumerate(state) if self._takes(at, letter)]
         after = self._trace_threads([state[place] + 1 for place in taking], False)
         return [(taking[origin], slots) for _, origin, slots in after]
 
     def trace_end(self, state: tuple) -> list[tuple[int, int]]:
-        """Of the thread that matches at the end of the text, if one does: as `trace_letter`."""
+        """Return the thread that matches at the end of the text, if one does: as `trace_letter`."""
         ended = self._trace_threads(list(state), False, end=True)
         return [(place, bits) for at, place, bits in ended if self.program[at][0] == MATCH][:1]
 
     def trace_start(self, beginning: bool) -> list[tuple[int, int]]:
-        """Of each thread at the start of a match: as `trace_letter`."""
+        """Return each thread at the start of a match: as `trace_letter`."""
         return [(0, slots) for _, _, slots in self._trace_threads([0], beginning)]
 
     def _row(self, state: tuple) -> list[int]:

@@ -54,7 +54,7 @@ class Captures:
         self.links = np.array(self._links, np.int32)
 
     def _place(self, links: list[tuple[int, int]]) -> int:
-        """Where links lie, in bytes; equal ones lie in one place."""
+        """Return the place of links, in bytes; equal links share one place."""
         key = tuple(links)
         found = self._places.setdefault(key, 4 * len(self._links))
         if found == 4 * len(self._links):

@@ -154,7 +154,7 @@ class Numbering:
         return run(*given, driver="talweg_write", out=out, at_once=True)
 
     def of(self, x: np.ndarray) -> np.ndarray | None:
-        """The number of each key, -1 for what is none."""
+        """Return the number of each key, -1 for unknown ones."""
         return self._run("look_up", x) if self.works else None
 
 

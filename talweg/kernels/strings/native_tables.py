@@ -51,7 +51,7 @@ def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
 
 
 def look_up_key(s: int, out: int, slots: int, mask: int, keys: int) -> int:
-    """The number of a key in a table, -1 for what is none."""
+    """Look up the number of a key in a table, -1 for unknown ones."""
     store64(out, load64(slot_of(s, slots, mask, keys)))
     return 1
 
@@ -83,7 +83,7 @@ def number_slot_of(key: int, slots: int, mask: int) -> int:
 
 
 def look_up_number(key: int, out: int, buffer: int, slots: int, mask: int) -> int:
-    """The number of an integer in a table, -1 for what is none."""
+    """Look up the number of an integer in a table, -1 for unknown ones."""
     store64(out, load64(number_slot_of(key, slots, mask)))
     return 1
 

@@ -119,7 +119,7 @@ def take_bytes(s: int, out: int, start: int, size: int, c: int) -> int:
 
 
 def after_characters(s: int, place: int, count: int) -> int:
-    """Where `count` characters of UTF-8 from a place on end."""
+    """Return the end of `count` characters of UTF-8 from a place on."""
     size = length(s)
     while count > 0 and place < size:
         place = place + 1

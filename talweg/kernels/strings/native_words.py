@@ -60,7 +60,7 @@ def cut_at(s: int, at: int, sep: int) -> int:
 
 
 def count_words(s: int, out: int, sep: int, b: int, c: int) -> int:
-    """How many words a string has; `sep` is 0 for blanks."""
+    """Count the words of a string; `sep` is 0 for blanks."""
     if sep == 0:
         store64(out, cut_at_blanks(s, 0))
     else:

@@ -44,7 +44,7 @@ def read_float(text: bytes) -> float:
 
 
 def read_float32(text: bytes) -> Any:
-    """As `read_float`, rounded once."""
+    """Read a number as `read_float`, rounded once."""
     value = read_float(text)
     rounded = np.float32(value)
     if not np.isfinite(rounded) or float(rounded) == value:

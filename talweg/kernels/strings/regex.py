@@ -89,12 +89,12 @@ class Pattern:
         return _automaton(self._parsed, False)
 
     def match_kernel(self) -> MatchKernel:
-        """What answers for many strings whether they are matches."""
+        """Return the kernel that tests many strings for matches."""
         return MatchKernel(lambda: self.unordered)
 
     @cached_property
     def captures(self) -> Captures | None:
-        """Where groups of matches lie; None where the pattern has no automaton."""
+        """The capture groups of matches; None where the pattern has no automaton."""
         try:
             return self.ordered and Captures(self.ordered)
         except ValueError:  # there would be many links
@@ -103,7 +103,7 @@ class Pattern:
     def replacement_kernel(
         self, rewrite: Rewrite, everywhere: bool
     ) -> ReplacementKernel | GroupKernel | None:
-        """What replaces in many strings; None where the rewrite leaves them as they are."""
+        """Return the kernel that replaces in many strings; None where nothing would change."""
         if rewrite.broken or rewrite.largest > self.groups:
             return None
         if rewrite.constant is None:
@@ -164,7 +164,7 @@ def _part(text: bytes, span: tuple[int, int]) -> bytes:
 
 
 def _rune(text: bytes, place: int) -> int:
-    """The bytes of the character at a place; 1 for what is none."""
+    """Count the bytes of the character at a place; 1 for invalid ones."""
     first = text[place] if place < len(text) else 0
     size = 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
     try:

@@ -122,7 +122,7 @@ def parse(text: str) -> tuple[Branch, int]:
 
 
 def largest_repeat(node: Branch | Sequence | Node) -> int:
-    """How often a part is written out, at most, of counted repetitions in each other."""
+    """Return the most copies of a part that nested counted repetitions make."""
     if isinstance(node, Branch):
         return max(largest_repeat(way) for way in node.ways)
     if isinstance(node, Sequence):
@@ -183,7 +183,7 @@ class _Reader:
         return Branch([*ways, way])
 
     def _times(self, letter: str) -> tuple[int, int | None, int] | None:
-        """How often what came before is repeated, and the end of what says so."""
+        """Parse a count of repetitions, and return the end of its text."""
         if letter in "*+?":
             return int(letter == "+"), 1 if letter == "?" else None, self.at + 1
         counted = _COUNTED.match(self.text, self.at) if letter == "{" else None
@@ -250,7 +250,7 @@ class _Reader:
         return [Characters(*ranges)]
 
     def _several(self, kind: str) -> tuple[Ranges, bool] | None:
-        """The characters of \\d, \\S and so on, and whether they are what is left out."""
+        """Return the characters of \d, \S and so on, and whether they are excluded."""
         if kind and kind in "pPC":
             raise UnsupportedError(f"\\{kind}")
         if not kind or kind not in "dswDSW":

@@ -162,7 +162,7 @@ def decode_all(
 
 
 def _of_ascii(texts: list, encoding: str, policy: Policy) -> tuple | None:
-    """The same at once where every byte is a character; None where one is not."""
+    """Decode at once a string in which every byte is a character; None for others."""
     if codec(encoding) not in ("utf-8", "ascii", "iso8859-1") or policy.controls:
         return None
     whole = b"".join(texts)
@@ -175,7 +175,7 @@ def _of_ascii(texts: list, encoding: str, policy: Policy) -> tuple | None:
 
 
 def encode(characters: np.ndarray, encoding: str, policy: Policy) -> bytes:
-    """Characters as a string; what is none is an error."""
+    """Encode characters as a string; invalid ones are an error."""
     codes = np.asarray(characters, np.int32)
     wrong = (codes < 0) | (codes > LARGEST) | ((codes >= 0xD800) & (codes < 0xE000))
     if wrong.any():

@@ -53,7 +53,7 @@ def each(function: Callable, x):
 
 
 def check_scalar(function, x):
-    """InvalidArgumentError for what is no scalar string."""
+    """Raise InvalidArgumentError for a value that is no scalar string."""
     check_dtype(function, "contents", x.dtype, {string})
     if x.dims is not None and x.dims:
         raise invalid("TW203", f"{function}: `contents` must be scalar but got shape{list(x.dims)}")

@@ -146,7 +146,7 @@ def parse_records(records: list, plans: tuple, defaults: tuple, single: bool):
 
 
 def records_of(serialized: object, read: Callable):
-    """Each string read; InvalidArgumentError for what is no such message."""
+    """Parse each string; InvalidArgumentError for one that is no such message."""
     found = []
     for data in np.asarray(serialized, object).reshape(-1).tolist():
         try:

@@ -48,7 +48,7 @@ def word(s: Any, stream: Any, block: Any, number: Any, dtype: DType) -> Any:
 
 
 def cost(stream: object, *, kind: str, shape: tuple, dtype: DType, algorithm: int) -> float | None:
-    """What an element costs; None where there is no form: ThreeFry, and what is drawn again."""
+    """Return the cost of an element; None for ThreeFry and redrawn numbers, which have no form."""
     if algorithm != PHILOX or kind not in COSTS:
         return None
     return COSTS[kind] * (2 if dtype.size == 8 else 1)
@@ -102,7 +102,7 @@ def normal(s: Any, stream: object, place: Any, dtype: DType) -> Any:
 
 
 def sine_and_cosine(s: Any, angle: Any) -> tuple:
-    """Of a float32 angle, as `kernels.random_normal.sin_cos_float32` rounds them."""
+    """Return sine and cosine of a float32 angle, rounded as in `sin_cos_float32`."""
     x = s.cast(angle, float64)
     shifted = x * (1 / HALF_PI) + SHIFT
     x = x - (shifted - SHIFT) * HALF_PI
@@ -171,7 +171,7 @@ def classes(t: Any, stream: Any, logits: Any, *, size: int, dtype: DType) -> Any
 def cost_of_integers(
     stream: object, low: object, high: object, *, shape: tuple, algorithm: int
 ) -> Any:
-    """What an element costs: mostly the division."""
+    """Return the cost of an element: mostly the division."""
     return 40.0 if algorithm == PHILOX else None
 
 

@@ -75,7 +75,7 @@ def check_unit(function: str, unit: str) -> None:
 
 
 def characters(text: bytes) -> list[int]:
-    """Where characters begin: at every byte that does not continue one of UTF-8."""
+    """Locate the starts of characters: bytes that do not continue one of UTF-8."""
     return [place for place, byte in enumerate(text) if byte & 0xC0 != 0x80]
 
 
