@@ -17,7 +17,7 @@ VARIABLE = "TALWEG_PROGRAM"  # of the environment: generation, package and path 
 
 
 def spec() -> ModuleSpec:
-    """The spec of a program's `__main__`, so that children load this module."""
+    """Return the spec of a program's `__main__`, so that children load this module."""
     return ModuleSpec(NAME, None)
 
 

@@ -69,7 +69,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def annotation(finding: Finding) -> str:
-    """A finding as GitHub shows it beside its line."""
+    """Return a finding as GitHub shows it beside its line."""
     place = finding.places[0] if finding.places else None
     where = "" if place is None else f"file={place.file},line={place.line},"
     text = ". ".join(filter(None, (finding.title, finding.cure))).replace("%", "%25")
@@ -77,7 +77,7 @@ def annotation(finding: Finding) -> str:
 
 
 def choose_findings(report: Report, select: str | None, ignore: str | None) -> Any:
-    """The report with only the findings that are wanted."""
+    """Return the report with only the findings that are wanted."""
     wanted, unwanted = codes_of(select), codes_of(ignore)
     kept = [
         finding

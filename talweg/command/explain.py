@@ -59,7 +59,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def whole(code: str) -> str:
-    """A code as it stands in messages.
+    """Return a code as it stands in messages.
 
     >>> whole("[tw604]"), whole("604")
     ('TW604', 'TW604')
@@ -96,7 +96,7 @@ def has_words(title: str, words: list[str]) -> bool:
 
 
 def listing() -> str:
-    """The codes as text, those with a page marked."""
+    """Return the codes as text, those with a page marked."""
     own = set(pages.codes_with_pages())
     lines = [f"{code}{'*' if code in own else ' '} {text}" for code, text in titles().items()]
     return "\n".join([*lines, "", "* has a page: talweg explain CODE"])

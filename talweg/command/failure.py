@@ -27,7 +27,7 @@ SHOWN = 12  # missing names that are listed
 
 
 def status_of(error: BaseException) -> int:
-    """The exit status that Python would give for it."""
+    """Return the exit status that Python would give for it."""
     if isinstance(error, SystemExit):
         if error.code is None:
             return 0
@@ -85,7 +85,7 @@ def has_own_frames(part: Any) -> bool:
 
 
 def innermost(trace: TracebackType | None) -> str:
-    """The file in which an error was raised."""
+    """Return the file in which an error was raised."""
     file = ""
     while trace is not None:
         file, trace = trace.tb_frame.f_code.co_filename, trace.tb_next
@@ -93,7 +93,7 @@ def innermost(trace: TracebackType | None) -> str:
 
 
 def own_line(trace: TracebackType | None) -> tuple[str, int] | None:
-    """The innermost line of a traceback that is not talweg's."""
+    """Return the innermost line of a traceback that is not talweg's."""
     found = None
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
@@ -143,7 +143,7 @@ def about_missing(error: BaseException, program: UserProgram, first: bool = Fals
 
 
 def missing_in(program: UserProgram, first: bool = False) -> list[NameUse]:
-    """The names a program uses that are not there; none if it cannot be read."""
+    """Return the names a program uses that are not there; none if it cannot be read."""
     try:
         return read(program.path, program.parts()).missing(first)
     except (SyntaxError, ValueError, OSError):

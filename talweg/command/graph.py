@@ -78,7 +78,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def from_file(path: str) -> list[Picture]:
-    """The pictures of a saved graph; UsageError if it cannot be read."""
+    """Return the pictures of a saved graph; UsageError if it cannot be read."""
     if not Path(path).is_file():
         raise UsageError(f"there is no file {path!r}")
     try:

@@ -79,7 +79,7 @@ class Keeper(Observer):
 
 
 def listing(picture: Picture) -> str:
-    """A picture as lines of text."""
+    """Return a picture as lines of text."""
     lines = [picture.title]
     depth = {picture.root: 0}
     stack: list[Any] = list(reversed(picture.root.members))
@@ -99,13 +99,13 @@ def listing(picture: Picture) -> str:
 
 
 def shorter(place: str) -> str:
-    """A place without the folders of its file."""
+    """Return a place without the folders of its file."""
     head, _, rest = place.partition(":")
     return f"{Path(head).name}:{rest}" if rest else place
 
 
 def as_data(picture: Picture) -> dict:
-    """A picture for programs that read JSON."""
+    """Return a picture for programs that read JSON."""
     number = {item: i for i, item in enumerate(picture.items)}
     return {
         "title": picture.title,

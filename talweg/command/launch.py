@@ -68,7 +68,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def program_of(options: argparse.Namespace) -> UserProgram:
-    """The program the options name; UsageError if there is none."""
+    """Return the program the options name; UsageError if there is none."""
     return find(options.program, tuple(options.arguments), options.module)
 
 

@@ -64,7 +64,7 @@ def frame_picture(pictures: list[Any]) -> Page:
 
 
 def pictures_of(value: Any) -> list[Any]:
-    """The pictures of a tf.function, a trace, or a graph; TypeError for other things."""
+    """Return the pictures of a tf.function, a trace, or a graph; TypeError for other things."""
     traces = getattr(value, "_traces", None)
     if traces is not None:
         if not traces:

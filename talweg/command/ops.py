@@ -84,7 +84,7 @@ def is_name(word: str) -> bool:
 
 
 def tensorflows(word: str) -> str | None:
-    """The name that a word is of something which only TensorFlow has; None if it is none."""
+    """Return the name that a word is of something which only TensorFlow has; None if it is none."""
     name = word.removeprefix("tf.")
     if name in absent():
         return name
@@ -111,7 +111,7 @@ def absent_one(name: str, as_json: bool) -> int:
 
 
 def list_names(names: Iterable[str], options: argparse.Namespace) -> list[str]:
-    """The names of TensorFlow 2 as people use them, or all."""
+    """Return the names of TensorFlow 2 as people use them, or all."""
     shown = [name for name in names if ":" not in name and "__internal__" not in name]
     if options.all:
         return shown
@@ -143,7 +143,7 @@ def search_names(words: list[str], options: argparse.Namespace) -> list[dict]:
 
 
 def last_part(name: str) -> str:
-    """The name without its namespace, in small letters."""
+    """Return the name without its namespace, in small letters."""
     return name.rpartition(".")[2].lower()
 
 
@@ -201,7 +201,7 @@ def signature_text(name: str, value: Any) -> str:
 
 
 def without_quotes(signature: str) -> str:
-    """A signature whose annotations are texts, as it stands in a program."""
+    """Return a signature whose annotations are texts, as it stands in a program."""
     return QUOTED.sub(r"\1\2", signature)
 
 
@@ -249,5 +249,5 @@ def is_refused(name: str) -> bool:
 
 
 def row_of(use: NameUse, there: bool) -> dict:
-    """A use for JSON."""
+    """Return a use for JSON."""
     return {"name": use.name, "text": use.text, "file": use.file, "line": use.line, "there": there}

@@ -58,7 +58,7 @@ class Recording:
         self.profile: LineProfile | None = None
 
     def text(self, top: int = 15) -> str:
-        """The profile for people."""
+        """Return the profile for people."""
         assert self.profile is not None
         return report.text(self.profile, top)
 

@@ -51,7 +51,7 @@ class UserProgram(NamedTuple):
 
 
 def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> UserProgram:
-    """The program of a file's or a module's name; UsageError if there is none."""
+    """Return the program of a file's or a module's name; UsageError if there is none."""
     if not module:
         path = Path(name)
         if path.is_dir() and (path / "__main__.py").is_file():
@@ -86,7 +86,7 @@ def run(program: UserProgram, first: bool = False) -> ModuleType:
 
 
 def compile_source(program: UserProgram) -> CodeType:
-    """The program as code; SyntaxError with its own file and line."""
+    """Return the program as code; SyntaxError with its own file and line."""
     return compile(Path(program.path).read_bytes(), program.path, "exec", dont_inherit=True)
 
 

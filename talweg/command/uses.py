@@ -39,7 +39,7 @@ class Reading(NamedTuple):
     files: list[str]
 
     def first_generation(self) -> list[NameUse]:
-        """The uses that say a program was written for TensorFlow 1; none if it was not.
+        """Return the uses that say a program was written for TensorFlow 1; none if it was not.
 
         These are names that only TensorFlow 1 has, of plain `tensorflow`.  Programs that ask for
         versions have some of both: what they do only in one of them does not count, and then the
@@ -62,7 +62,7 @@ class Reading(NamedTuple):
 
 
 def read(path: str, parts: list[tuple[str, str]] | None = None) -> Reading:
-    """The uses in a program and in the modules beside it that it imports.
+    """Return the uses in a program and in the modules beside it that it imports.
 
     parts: (what tracebacks call it, its text) of the program's parts, if it is not just a file.
     SyntaxError in the program itself is raised; other files that are no Python are left out.
@@ -94,7 +94,7 @@ def read(path: str, parts: list[tuple[str, str]] | None = None) -> Reading:
 
 
 def beside(folder: Path, module: str) -> Path | None:
-    """The file of a module beside the program, if it is there."""
+    """Return the file of a module beside the program, if it is there."""
     path = folder.joinpath(*module.split("."))
     for candidate in (path.with_suffix(".py"), path / "__init__.py"):
         if candidate.is_file():
@@ -240,5 +240,5 @@ def split_dotted(node: ast.AST) -> list[str] | None:
 
 
 def join(prefix: str, name: str) -> str:
-    """Two parts of a dotted name, either of which may be empty."""
+    """Return two parts of a dotted name, either of which may be empty."""
     return f"{prefix}.{name}" if prefix and name else prefix or name

@@ -133,7 +133,7 @@ def _new(name: str, doc: str | None) -> Iterator[Primitive]:
 
 
 def _type_by_name(name: str) -> str:
-    """The op type that follows from a primitive's name: is_nan: IsNan, reduce_sum: Sum."""
+    """Return the op type that follows from a primitive's name: is_nan: IsNan, reduce_sum: Sum."""
     return "".join([part[:1].upper() + part[1:] for part in name.split("_") if part != "reduce"])
 
 

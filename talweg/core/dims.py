@@ -205,7 +205,7 @@ class Dim:
 
 
 def _number(value: object) -> Any:
-    """`value` as an int or a Dim; None if it is neither."""
+    """Return `value` as an int or a Dim; None if it is neither."""
     if isinstance(value, Dim) or type(value) is int:
         return value
     try:
@@ -272,7 +272,7 @@ def _exact(dim: Dim, divisor: Size) -> Size | None:
 
 
 def bounds(size: Size) -> tuple[int | None, int | None]:
-    """The least and the greatest value `size` can have; None where there is no bound."""
+    """Return the least and the greatest value `size` can have; None where there is no bound."""
     if type(size) is not Dim:
         return size, size
     low: int | None = size.constant
@@ -359,14 +359,14 @@ def _less(gap: Size, limit: int, left: Dim, sign: str, right: Size) -> bool:
 
 
 def make_undecided_error(left: Dim, sign: str, right: Size) -> NeedsStaticError:
-    """The error of a comparison that depends on sizes that are not known."""
+    """Return the error of a comparison that depends on sizes that are not known."""
     return NeedsStaticError(
         f"whether {left!r} {sign} {right!r} is not known while the graph is built"
     )
 
 
 def function(name: str, *arguments: Size) -> Dim:
-    """A function of sizes, as it is: the one atom for this name and these arguments."""
+    """Return a function of sizes, as it is: the one atom for this name and these arguments."""
     written = [(x.terms, x.constant) if type(x) is Dim else x for x in arguments]
     key = (name, *written)  # without Dims in it, of which == may not be known
     atom = _known_functions.get(key)
@@ -382,7 +382,7 @@ _known_functions: Any = weakref.WeakValueDictionary()  # one atom for equal func
 
 
 def of_atom(atom: Atom) -> Dim:
-    """The dimension that is just this atom."""
+    """Return the dimension that is just this atom."""
     return Dim((((atom,), 1),), 0)
 
 
@@ -436,7 +436,7 @@ def smallest(a: Size, b: Size) -> Size:
 
 
 def _choose_extreme(name: str, a: Size, b: Size) -> Size:
-    """The larger or the smaller of two sizes, else what decides it when the graph runs."""
+    """Return the larger or the smaller of two sizes, else what decides it when the graph runs."""
     for left, right in ((a, b), (b, a)):
         try:
             above = left >= right

@@ -280,7 +280,7 @@ def compose(code: str, happened: str, expected: str = "", hint: str = "") -> str
 
 
 def invalid(code: str, happened: str, expected: str = "", hint: str = "") -> OpError:
-    """An InvalidArgumentError with a composed message; the caller raises it."""
+    """Return an InvalidArgumentError with a composed message; the caller raises it."""
     return InvalidArgumentError(None, None, compose(code, happened, expected, hint))
 
 
@@ -295,12 +295,12 @@ def invalid_value(code: str, happened: str, expected: str = "", hint: str = "") 
 
 
 def value_error(code: str, happened: str, expected: str = "", hint: str = "") -> ValueError:
-    """A ValueError with a composed message; the caller raises it."""
+    """Return a ValueError with a composed message; the caller raises it."""
     return ValueError(compose(code, happened, expected, hint))
 
 
 def type_error(code: str, happened: str, expected: str = "", hint: str = "") -> TypeError:
-    """A TypeError with a composed message; the caller raises it."""
+    """Return a TypeError with a composed message; the caller raises it."""
     return TypeError(compose(code, happened, expected, hint))
 
 

@@ -46,7 +46,7 @@ _waiting: dict[int, Turn] = {}  # thread -> the turn that it waits for
 
 
 def new_lock() -> Any:
-    """A lock that a thread may take again, and that is free in a forked child."""
+    """Return a lock that a thread may take again, and that is free in a forked child."""
     made = threading.RLock()
     _locks.add(made)
     return made
@@ -167,7 +167,7 @@ def _free_if_gone(variable: Any) -> None:
 
 
 def _run_in_python(variable: Any) -> Any:
-    """The run that holds a variable, if it is in Python."""
+    """Return the run that holds a variable, if it is in Python."""
     for run in _in_python.get(variable._held, ()):
         if run.holds(variable):
             return run
@@ -190,7 +190,7 @@ class Holding:
 
 
 def holding(*variables: object) -> Holding:
-    """A block in which variables are held."""
+    """Return a block in which variables are held."""
     return Holding(variables)
 
 

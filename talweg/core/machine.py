@@ -36,7 +36,7 @@ class Machine:
 
 
 def count_gpus() -> int:
-    """The number of GPUs that the driver lists and the environment lets this process see."""
+    """Return the number of GPUs that the driver lists and the environment lets this process see."""
     try:
         found = len(os.listdir(DRIVER))
     except OSError:

@@ -69,12 +69,12 @@ def is_inner(filename: str) -> bool:
 
 
 def user_origin(depth: int = 1) -> Origin | None:
-    """The innermost frame outside talweg, looking outward from `depth` frames up."""
+    """Return the innermost frame outside talweg, looking outward from `depth` frames up."""
     return origin_from(sys._getframe(depth))
 
 
 def origin_from(frame: FrameType | None) -> Origin | None:
-    """The innermost frame outside talweg, looking outward from `frame`."""
+    """Return the innermost frame outside talweg, looking outward from `frame`."""
     inner = inner_files
     while frame is not None:
         code = frame.f_code
@@ -94,7 +94,7 @@ def note_wrapper(code: CodeType) -> None:
 
 
 def origin_of_call(prim: object) -> Origin | None:
-    """The user's line, for a recorder that `dispatch.bind` shows an application of `prim`.
+    """Return the user's line, for a recorder that `dispatch.bind` shows an application of `prim`.
 
     To look at a frame costs as much as a tenth of a small operation, so the frames of talweg are
     stepped over where the one that stands right below the user's, that of the wrapper of exported
@@ -116,7 +116,7 @@ def origin_of_call(prim: object) -> Origin | None:
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame outside talweg itself, looking outward from `depth` frames up."""
+    """Return the innermost frame outside talweg itself, looking outward from `depth` frames up."""
     frame = sys._getframe(depth)
     while frame is not None and is_inner(frame.f_code.co_filename):
         frame = frame.f_back
@@ -134,7 +134,7 @@ def user_entry(depth: int = 1) -> tuple[Origin | None, str]:
 
 
 def line_of(origin: Origin) -> int:
-    """The line number an origin stands on."""
+    """Return the line number an origin stands on."""
     code, offset = origin
     for start, end, line in code.co_lines():
         if start <= offset < end and line is not None:
@@ -156,7 +156,7 @@ LONGEST = 80  # characters of a program's line that a message repeats
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """A line of the program, cut where it is too long to be read beside other words."""
+    """Return a line of the program, cut where it is too long to be read beside other words."""
     return text if len(text) <= longest else text[: longest - 4].rstrip() + " ..."
 
 

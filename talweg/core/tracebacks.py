@@ -92,7 +92,7 @@ def is_own_or_called(frames: list[TracebackType]) -> bool:
 
 
 def frames_of(trace: TracebackType | None) -> list[TracebackType]:
-    """The entries of a traceback, outermost first."""
+    """Return the entries of a traceback, outermost first."""
     found = []
     while trace is not None:
         found.append(trace)
@@ -156,7 +156,7 @@ def leave(error: BaseException, frames: list[TracebackType]) -> None:
 
 
 def without_own(error: BaseException | None) -> BaseException | None:
-    """The first of a chain of errors that happened in code of the user's."""
+    """Return the first of a chain of errors that happened in code of the user's."""
     seen = set()
     while error is not None and id(error) not in seen and not users(frames_of(error.__traceback__)):
         seen.add(id(error))
@@ -183,7 +183,7 @@ def name_argument(error: TypeError, frame: FrameType) -> None:
 
 
 def boundary(function: T) -> T:
-    """`function` as one that users call: its errors pass out pruned."""
+    """Return `function` as one that users call: its errors pass out pruned."""
 
     if inspect.isgeneratorfunction(function):
         return function

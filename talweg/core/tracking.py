@@ -58,11 +58,11 @@ class Trackable:
             deferred.arrived(self, name, child)
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
-        """The children, by name."""
+        """Return the children, by name."""
         return dict(self.__dict__.get("_self_unconditional_dependency_names", {}))
 
     def _lookup_dependency(self, name: str, cached: dict | None = None) -> Any:
-        """The child of a name, or None."""
+        """Return the child of a name, or None."""
         return self._trackable_children().get(name)
 
     def _add_variable_with_custom_getter(
@@ -100,7 +100,7 @@ class Trackable:
         self._child_arrived(name, trackable)
 
     def _no_dependency(self, value: object) -> Any:
-        """A value that is not to become a child where it is made an attribute."""
+        """Return a value that is not to become a child where it is made an attribute."""
         return value
 
     def _maybe_initialize_trackable(self) -> None:

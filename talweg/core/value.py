@@ -113,7 +113,7 @@ class Tensor(Operators):
         return len(self.dims)
 
     def get_shape(self) -> TensorShape:
-        """The static shape (the older spelling of `shape`)."""
+        """Return the static shape (the older spelling of `shape`)."""
         return self.shape
 
     def set_shape(self, shape: TensorShape) -> None:
@@ -134,7 +134,7 @@ class Tensor(Operators):
         return hooks.html_view(self)
 
     def ref(self) -> Reference:
-        """A hashable stand-in for this very object."""
+        """Return a hashable stand-in for this very object."""
         return Reference(self)
 
 
@@ -147,7 +147,7 @@ class Reference:
         self._wrapped = wrapped
 
     def deref(self) -> Any:
-        """The object referred to."""
+        """Return the object referred to."""
         return self._wrapped
 
     def __eq__(self, other: object) -> bool:
@@ -222,7 +222,7 @@ def _forward(operation: str) -> Callable[[Any, Any], Any]:
 
 
 def with_reflection(operation: str, stem: str) -> Callable[[Any, Any], Any]:
-    """The operator of a hook; of an operand that cannot be converted, its own reflection."""
+    """Return the operator of a hook; of an operand that cannot be converted, its own reflection."""
     reflection = f"__r{stem}__"
 
     def apply(self: Any, other: Any) -> Any:
@@ -349,7 +349,7 @@ class IndexedSlices:
         return []
 
     def _flat_components(self) -> list:
-        """The tensors it is made of."""
+        """Return the tensors it is made of."""
         whole = [self._values, self._indices, self._dense_shape]
         return [part for part in whole if part is not None]
 

@@ -33,7 +33,7 @@ class Place:
 
     @classmethod
     def of(cls, origin: Origin) -> Place:
-        """The place an origin stands on."""
+        """Return the place an origin stands on."""
         code = origin[0]
         return cls(code.co_filename, line_of(origin), code.co_name)
 
@@ -171,7 +171,7 @@ class Report:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The report as JSON."""
+        """Return the report as JSON."""
         return json.dumps(self.as_dict(), indent=indent, default=str)
 
     def _repr_html_(self) -> str:
@@ -179,7 +179,7 @@ class Report:
 
 
 def format_fact(value: float | str) -> str:
-    """A fact as text: thousands set apart."""
+    """Return a fact as text: thousands set apart."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
@@ -202,7 +202,7 @@ STYLE = """
 
 
 def page_of(report: Report) -> str:
-    """A report as HTML that stands alone."""
+    """Return a report as HTML that stands alone."""
     parts = [
         f"<div class='talweg'><style>{STYLE}</style>",
         f"<h3>{html.escape(report.subject)}</h3>",
@@ -256,7 +256,7 @@ def _curve(memory: tuple) -> str:
 
 
 def megabytes(count: float) -> str:
-    """A number of bytes, as people read it."""
+    """Return a number of bytes, as people read it."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

@@ -160,7 +160,7 @@ class FitWatch:
 
 
 def watch_fit(every: int = 10, stop_on: Iterable[str] = STOPS, restore: bool = True) -> Any:
-    """A callback for Keras' `fit` that stops a training that cannot go well, and says why.
+    """Return a callback for Keras' `fit` that stops a training that cannot go well, and says why.
 
     A gradient that is NaN or infinite stops it at once, exploding ones when they are looked at,
     each `every` steps; gradients that are dead or absent if those of all variables are.  `stop_on`

@@ -255,7 +255,7 @@ class GradientWatch:
         self._contexts.pop().__exit__(*error)
 
     def record(self, gradients: list, variables: list | None = None) -> Any:
-        """One step: the gradients of the variables, in their order, or of those given.
+        """Return one step: the gradients of the variables, in their order, or of those given.
 
         Each is a tensor, IndexedSlices or None.  In a `tf.function` this is part of the step; in a
         graph of TensorFlow 1 the operation that comes back has to be run.
@@ -306,7 +306,7 @@ class GradientWatch:
     # -- saying
 
     def report(self) -> WatchReport:
-        """The verdict up to now, with a picture."""
+        """Return the verdict up to now, with a picture."""
         for series, variable in zip(self.series, self.variables):
             tensor = variable.handle_read()
             if type(tensor) is EagerTensor:
@@ -369,7 +369,7 @@ class _Taken:
 
 
 def _judge_variables(series: list[Series]) -> list[WatchRow]:
-    """A row for each variable."""
+    """Return a row for each variable."""
     return [_row(one, part) for one, part in zip(series, _relative(series))]
 
 
@@ -409,7 +409,7 @@ def _row(series: Series, relative: float) -> WatchRow:
 
 
 def _verdict(series: Series, relative: float) -> tuple[str, str]:
-    """The verdict on one variable, and the numbers it rests on."""
+    """Return the verdict on one variable, and the numbers it rests on."""
     norms = np.array(series.norms)
     if series.steps == 0:
         return "no steps", ""

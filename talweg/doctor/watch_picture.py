@@ -26,7 +26,7 @@ def choose_drawn(series: list, rows: tuple) -> list[int]:
 
 
 def color_of(place: int) -> str:
-    """The color of a variable."""
+    """Return the color of a variable."""
     return COLORS[place % len(COLORS)]
 
 
@@ -41,7 +41,7 @@ def curves(one: Series) -> tuple[list, list]:
 
 
 def picture(series: list, rows: tuple) -> str:
-    """The picture as SVG that stands alone; "" if there are no steps."""
+    """Return the picture as SVG that stands alone; "" if there are no steps."""
     if not any(s.steps for s in series):
         return ""
     places = choose_drawn(series, rows)

@@ -90,7 +90,7 @@ class SparseTensor:
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """Return the shape of the whole."""
         return self._shape
 
     def set_shape(self, shape: TensorShape) -> None:
@@ -235,7 +235,7 @@ class SparseTensorSpec(TypeSpec):
         return self._shape, self._dtype
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of indices, values and shape."""
+        """Return the specs of indices, values and shape."""
         rank = self._shape.rank
         return [
             TensorSpec([None, rank], int64),
@@ -244,7 +244,7 @@ class SparseTensorSpec(TypeSpec):
         ]
 
     def with_parts(self, parts: list) -> SparseTensor:
-        """The value that consists of these tensors."""
+        """Return the value that consists of these tensors."""
         found = SparseTensor(*parts)
         found.set_shape(self._shape)
         return found
@@ -260,7 +260,7 @@ class SparseTensorSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
-        """The spec of a value."""
+        """Return the spec of a value."""
         return cls(value.shape, value.dtype)
 
 

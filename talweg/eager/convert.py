@@ -39,7 +39,7 @@ _LEAVES = {bool: bool_, int: int32, float: float32, complex: complex128, str: st
 def convert_to_tensor(
     value: Any, dtype: DType | None = None, dtype_hint: DType | None = None, name: str | None = None
 ) -> Tensor:
-    """`value` as a tensor.
+    """Return `value` as a tensor.
 
     A tensor is returned as it is (ValueError if `dtype` says otherwise), a variable is read, arrays
     keep their dtype, Python floats become float32, ints int32 (int64 when they need it), lists are
@@ -106,7 +106,7 @@ def is_tensor_like(value: object) -> bool:
 
 
 def _pack(values: Any, dtype: DType | None) -> Tensor:
-    """A (nested) list with tensors in it as one tensor, keeping track of gradients.
+    """Return a (nested) list with tensors in it as one tensor, keeping track of gradients.
 
     A dtype that is asked for is that of all, whatever the tensors have.
     """
@@ -137,7 +137,7 @@ def _first_dtype(values: Any) -> DType | None:
 
 
 def to_array(value: Any, dtype: DType | None = None) -> Any:
-    """A Python or NumPy value as an array of its own (never shared with the caller)."""
+    """Return a Python or NumPy value as an array of its own (never shared with the caller)."""
     kind = type(value)
     if kind in _LEAVES:
         return _scalar_array(value, dtype or _default_dtype(value))
@@ -178,7 +178,7 @@ def _is_sequence(value: object) -> bool:
 
 
 def _as_lists(value: Any) -> list:
-    """A sequence, and those in it, as lists; what stands for an integer as that."""
+    """Return a sequence, and those in it, as lists; what stands for an integer as that."""
     if isinstance(value, memoryview):
         return value.tolist()
     return [_convert_item(value[place]) for place in range(len(value))]
@@ -401,7 +401,7 @@ def _clash(kinds: set, first: Any, dtype: DType | None) -> bool:
 
 
 def _first_leaf(value: object) -> Any:
-    """The first element of a nested list; an array counts as one."""
+    """Return the first element of a nested list; an array counts as one."""
     while isinstance(value, (list, tuple, range)) and len(value):
         value = value[0]
     return value

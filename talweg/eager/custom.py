@@ -38,7 +38,7 @@ class CustomRule:
         self.returned_none: frozenset[int] = frozenset()  # places, for whoever explains them
 
     def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
-        """The user's cotangents of all arguments."""
+        """Return the user's cotangents of all arguments."""
         found = self._pullback(list(g))
         self.returned_none = frozenset([i for i, part in enumerate(found) if part is None])
         return found
@@ -166,7 +166,7 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
 
 
 def part_of(leaf: object) -> Any:
-    """The tensor that stands for a leaf: the flat values of a ragged tensor."""
+    """Return the tensor that stands for a leaf: the flat values of a ragged tensor."""
     return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
 
 
@@ -277,7 +277,7 @@ def _recomputing(f: Callable[..., Any], *args: object, **kwargs: object) -> tupl
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f` with the gradient of the identity: the straight-through estimator."""
+    """Return `f` with the gradient of the identity: the straight-through estimator."""
 
     @custom_gradient
     def pass_through(*args: object, **kwargs: object) -> tuple:

@@ -57,7 +57,7 @@ class SpecDict(ImmutableDict):
 
 
 def make_instance(cls: Any, fields: Mapping[str, Any]) -> Any:
-    """An object of a type with these fields, made without its constructor."""
+    """Return an object of a type with these fields, made without its constructor."""
     made = object.__new__(cls)
     made.__dict__.update(fields)
     return made
@@ -87,7 +87,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
 
     @classmethod
     def from_value(cls, value: Any) -> Any:
-        """The spec of a value."""
+        """Return the spec of a value."""
         return make_instance(
             cls, {name: _describe(value.__dict__[name]) for name in cls.extension_fields}
         )
@@ -131,7 +131,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
         return freeze(self, tensors=False)
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of all tensors of a value, in order."""
+        """Return the specs of all tensors of a value, in order."""
         return [part for leaf in leaves_of(self) for part in _parts_of(leaf)]
 
     def with_parts(self, parts: list) -> Any:
@@ -140,7 +140,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
         return self.with_leaves([_make(leaf, remaining) for leaf in leaves_of(self)])
 
     def with_part_specs(self, parts: list) -> Any:
-        """The spec with other specs of its tensors; composites keep theirs."""
+        """Return the spec with other specs of its tensors; composites keep theirs."""
         remaining = iter(parts)
 
         def replace_leaf(leaf: TypeSpec) -> TypeSpec:
@@ -150,7 +150,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
         return map_specs(replace_leaf, self)
 
     def with_leaves(self, leaves: list) -> Any:
-        """The value that consists of these tensors and composites."""
+        """Return the value that consists of these tensors and composites."""
         return with_leaves(self, iter(leaves))
 
     def __reduce__(self) -> tuple:
@@ -189,7 +189,7 @@ def _with_children(value: Any, children: list) -> Any:
 
 
 def leaves_of(value: object) -> list:
-    """The tensors and composites of a value, or their specs, in order; no Python values."""
+    """Return the tensors and composites of a value, or their specs, in order; no Python values."""
     parts = _children(value)
     if parts is not None:
         return [leaf for part in parts for leaf in leaves_of(part)]
@@ -201,7 +201,7 @@ def _is_leaf(value: object) -> bool:
 
 
 def with_leaves(value: object, leaves: Iterator) -> Any:
-    """A value (or, of a spec, the value it describes) with these tensors and composites."""
+    """Return a value (or, of a spec, the value it describes) with these tensors and composites."""
     parts = _children(value)
     if parts is None:
         return next(leaves) if _is_leaf(value) else value
@@ -214,7 +214,7 @@ def with_leaves(value: object, leaves: Iterator) -> Any:
 
 
 def _describe(value: Any) -> Any:
-    """A value of a field as its spec has it."""
+    """Return a value of a field as its spec has it."""
     if hasattr(value, "_type_spec") and not hasattr(value, "handle_read"):
         return value._type_spec
     if isinstance(value, ImmutableDict):
@@ -238,7 +238,7 @@ def _parts_of(leaf: TypeSpec) -> list:
 
 
 def _make(leaf: Any, remaining: Any) -> Any:
-    """The tensor or composite of a spec, from the next tensors."""
+    """Return the tensor or composite of a spec, from the next tensors."""
     parts = [next(remaining) for _ in _parts_of(leaf)]
     if isinstance(leaf, TensorSpec):
         return parts[0]
@@ -287,7 +287,7 @@ def freeze(value: object, tensors: bool = True) -> Any:
 
 
 def map_specs(function: Callable[[Any], Any], spec: Any) -> Any:
-    """The spec with `function` of the spec of each of its tensors and composites."""
+    """Return the spec with `function` of the spec of each of its tensors and composites."""
     parts = _children(spec)
     if parts is None:
         return function(spec) if isinstance(spec, TypeSpec) else spec
@@ -295,7 +295,7 @@ def map_specs(function: Callable[[Any], Any], spec: Any) -> Any:
 
 
 def not_batchable(spec: bool) -> Exception:
-    """The error for values that have no rows."""
+    """Return the error for values that have no rows."""
     return value_error(
         "TW104",
         f"values of {spec!r} cannot be batched or unbatched",

@@ -33,7 +33,7 @@ _frame = sys._getframe
 
 
 def partner(graph: Any, own: Node, other: Any) -> Node | None:
-    """The node of the other operand; None where the general way is needed."""
+    """Return the node of the other operand; None where the general way is needed."""
     if (
         context.recorders
         or graph.controls
@@ -56,7 +56,7 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
 
 
 def _builder(prim: Any) -> Any:
-    """The function that looks up or makes the node of `prim` for two nodes."""
+    """Return the function that looks up or makes the node of `prim` for two nodes."""
     accepted = frozenset([dtype.name for dtype in prim.accepts])
 
     def result(table: NodeTable, x: Any, y: Any) -> Any:
@@ -67,7 +67,7 @@ def _builder(prim: Any) -> Any:
         return None if remembered is None else remembered[0]
 
     def build(graph: FunctionGraph, a: Node, b: Node) -> Symbol | None:
-        """The node of two operands; None where the general way is needed."""
+        """Return the node of two operands; None where the general way is needed."""
         table = graph.table
         key = (prim, (), a, b)
         node = table.nodes.get(key)
@@ -103,7 +103,7 @@ def _builder(prim: Any) -> Any:
 
 
 def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
-    """The operator and its reflection for `prim`; the hook is the general way."""
+    """Return the operator and its reflection for `prim`; the hook is the general way."""
     general = with_reflection(operation, stem)
     build = _builder(prim)
 

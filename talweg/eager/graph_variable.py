@@ -29,7 +29,7 @@ from talweg.prims.state import is_initialized, read_or_initial, update_variable
 
 
 def outermost(graph: Any) -> Any:
-    """The TensorFlow 1 graph around the bodies of loops and branches; None in eager mode."""
+    """Return the TensorFlow 1 graph around the bodies of loops and branches; None in eager mode."""
     while graph is not None and getattr(graph, "outer", None) is not None:
         graph = graph.outer
     return graph
@@ -127,7 +127,7 @@ class GraphVariable(Variable):
         return tensor if own is not None and own.table is graph.table else graph.bring_in(tensor)
 
     def _shape_for(self, tensor: Any, shape: Any, validate: bool) -> TensorShape:
-        """The shape every value has, from the first one and the arguments."""
+        """Return the shape every value has, from the first one and the arguments."""
         if shape is None:
             return tensor.shape if validate else TensorShape(None)
         shape = as_shape(shape)
@@ -221,14 +221,14 @@ class GraphVariable(Variable):
     # -- reading
 
     def _base(self) -> Any:
-        """The graph in which operations on it are made now: the one in force if it may."""
+        """Return the graph in which operations on it are made now: the one in force if it may."""
         base = dispatch.context.base
         if base is None or (base.table is not self.table and not hasattr(base, "outer")):
             return self.graph
         return base
 
     def value(self) -> Any:
-        """Its value, as of the present control dependencies."""
+        """Return its value, as of the present control dependencies."""
         tensor = self._base().read_variable(self._handle)
         for recorder in dispatch.context.recorders:
             recorder.note_read(self, tensor)
@@ -247,7 +247,7 @@ class GraphVariable(Variable):
         )
 
     def eval(self, session: Any = None) -> Any:
-        """Its value in a session (the default one)."""
+        """Return its value in a session (the default one)."""
         return hooks.evaluate_in_session(self.value(), None, session)
 
     def load(self, value: object, session: Any = None) -> None:
@@ -255,7 +255,7 @@ class GraphVariable(Variable):
         hooks.load_in_session(self, value, session)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The variable as a VariableDef message, which `from_proto` takes.
+        """Return the variable as a VariableDef message, which `from_proto` takes.
 
         Names are those inside of `export_scope`; None for a variable that is not in it.
 
@@ -268,7 +268,7 @@ class GraphVariable(Variable):
         return hooks.variable_to_proto(self, export_scope)
 
     def initialized_value(self) -> Any:
-        """Its value if it has one, else the initial value."""
+        """Return its value if it has one, else the initial value."""
         graph = self.graph
         with lift(graph):
             return read_or_initial(graph.symbol(self._safe_initial), variable=self._handle)
@@ -308,7 +308,7 @@ class GraphVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """An operation that sets the value; its result is the new value.
+        """Return an operation that sets the value; its result is the new value.
 
         ValueError if the shape does not fit.
         """
@@ -339,7 +339,7 @@ class GraphVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """An operation that adds `delta`; its result is the new value."""
+        """Return an operation that adds `delta`; its result is the new value."""
         return self._add_or_sub("add", delta, name, read_value)
 
     def assign_sub(
@@ -349,7 +349,7 @@ class GraphVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """An operation that subtracts `delta`; its result is the new value."""
+        """Return an operation that subtracts `delta`; its result is the new value."""
         return self._add_or_sub("sub", delta, name, read_value)
 
     def count_up_to(self, limit: int) -> Any:
@@ -472,11 +472,11 @@ class UnreadVariable(GraphVariable):
         return self._handle.owner().initial_value
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The variable as a VariableDef message."""
+        """Return the variable as a VariableDef message."""
         return self._handle.owner().to_proto(export_scope)
 
     def value(self) -> Any:
-        """The variable's value when the update has run."""
+        """Return the variable's value when the update has run."""
         with self._base().control_dependencies([self.update]):
             return super().value()
 

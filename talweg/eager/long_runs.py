@@ -119,7 +119,7 @@ class LongRun:
     # -- state
 
     def get(self, handle: Any, default: Any = MISSING) -> Any:
-        """The array that a variable has for this run."""
+        """Return the array that a variable has for this run."""
         owner = self._owners.get(handle)
         if owner is None:
             if type(handle) is Node:
@@ -222,13 +222,13 @@ class LongRun:
         return True
 
     def variable(self, handle: Any) -> Any:
-        """The variable of a handle."""
+        """Return the variable of a handle."""
         return self._state.variable(handle)
 
     # -- where values are on a device
 
     def _of(self, handle: Any) -> tuple[Any, int]:
-        """The variable of a handle, and its key."""
+        """Return the variable of a handle, and its key."""
         owner = self._owners.get(handle)
         if owner is None:
             owner = self._state.owner(handle)
@@ -282,7 +282,7 @@ class LongRun:
 
 
 def rules_of(program: Program, variable: object) -> set[str]:
-    """The rules by which a program changes a variable."""
+    """Return the rules by which a program changes a variable."""
     found: set[str] = set()
     for step in program.steps:
         if step.kind == "state" and step.params.get("variable") is variable and step.states:

@@ -109,7 +109,7 @@ def _match_by_hint(x: object, y: object) -> tuple[Any, Any]:
 
 
 def binary(prim: Primitive) -> Callable[[Any, Any], Any]:
-    """`prim` as a function of anything convertible."""
+    """Return `prim` as a function of anything convertible."""
 
     def apply(x: Any, y: Any) -> Any:
         return prim(*matching(x, y))
@@ -118,7 +118,7 @@ def binary(prim: Primitive) -> Callable[[Any, Any], Any]:
 
 
 def unary(prim: Primitive) -> Callable[[Any], Any]:
-    """`prim` as a function of anything convertible."""
+    """Return `prim` as a function of anything convertible."""
     return lambda x: prim(convert_to_tensor(x))
 
 

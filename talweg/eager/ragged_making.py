@@ -205,7 +205,7 @@ class RaggedFactories:
         name: str | None = None,
         row_splits_dtype: DType = int64,
     ) -> Any:
-        """The rows of a tensor, [n, m, ...], without what fills them up.
+        """Return the rows of a tensor, [n, m, ...], without what fills them up.
 
         lengths: how much of each row counts.  padding: the value that fills rows up, cut off at
         their ends.  Not both.  ragged_rank: how many dimensions to divide.
@@ -245,7 +245,7 @@ class RaggedFactories:
     def from_sparse(
         cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = int64
     ) -> Any:
-        """The values of a sparse matrix whose rows are filled from the left.
+        """Return the values of a sparse matrix whose rows are filled from the left.
 
         TypeError for what is not sparse, ValueError unless it is a matrix, InvalidArgumentError if
         a row has a gap.
@@ -290,13 +290,13 @@ def _of_count(values: Any, count: int) -> Any:
 
 
 def _count_values(values: Any) -> int:
-    """The number of values; NeedsStaticError if a graph does not know it yet."""
+    """Return the number of values; NeedsStaticError if a graph does not know it yet."""
     ragged = isinstance(values, RaggedFactories)
     return operator.index(values.row_splits.dims[0] - 1 if ragged else values.dims[0])
 
 
 def _integers(value: object, argument: str, rank: int = 1) -> np.ndarray:
-    """An array of int32 or int64; int64 if the value has no dtype of its own."""
+    """Return an array of int32 or int64; int64 if the value has no dtype of its own."""
     hint = None if is_tensor_like(value) or isinstance(value, np.ndarray) else int64
     found = convert_to_tensor(value, dtype_hint=hint)
     if found.dims == (0,) and found.dtype not in (int32, int64):

@@ -63,7 +63,7 @@ def algorithm_number(alg: str) -> int:
 
 
 def algorithm_kind(alg: str) -> Algorithm:
-    """An `Algorithm` from itself, its name or its number; ValueError for another."""
+    """Return an `Algorithm` from itself, its name or its number; ValueError for another."""
     if isinstance(alg, str):
         match = {kind.name.lower(): kind for kind in Algorithm}.get(alg)
     elif isinstance(alg, Algorithm):
@@ -117,7 +117,7 @@ def set_seed(seed: int) -> None:
 
 
 def global_seed() -> Any:
-    """The global seed; None without one."""
+    """Return the global seed; None without one."""
     return _global.seed
 
 
@@ -183,7 +183,7 @@ def _integer_seed(seed: int) -> int:
 
 
 def reserve(operation: tuple, seed: int | None, blocks: int) -> Tensor:
-    """A stream of `blocks` blocks for one call of an operation with an own seed or None.
+    """Return a stream of `blocks` blocks for one call of an operation with an own seed or None.
 
     Inside `vectorized_map` each slice gets a stream of its own, and so does each device.
     """

@@ -76,7 +76,7 @@ class Several(DistributedValues):
         return self.values[0]
 
     def part(self, index: int) -> Any:
-        """The value of one replica."""
+        """Return the value of one replica."""
         return self.values[index]
 
     @property
@@ -154,11 +154,11 @@ class PerReplicaSpec(TypeSpec):
         return self.specs
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of the tensors of all replicas' values."""
+        """Return the specs of the tensors of all replicas' values."""
         return [part for spec in self.specs for part in _parts_of(spec)]
 
     def with_parts(self, parts: list) -> PerReplica:
-        """The values that consist of these tensors."""
+        """Return the values that consist of these tensors."""
         remaining, values = list(parts), []
         for spec in self.specs:
             count = len(_parts_of(spec))

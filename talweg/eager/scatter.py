@@ -28,18 +28,18 @@ class ScatterUpdates(Operators):
     _name: str
 
     def present(self) -> Any:
-        """The value; `ReplaceableValue` says how."""
+        """Return the value; `ReplaceableValue` says how."""
         raise AssertionError("only Variable is made")
 
     def handle_read(self) -> Any:
-        """The present value; `Variable` says how."""
+        """Return the present value; `Variable` says how."""
         raise AssertionError("only Variable is made")
 
     def _replace(self, array: np.ndarray) -> None:
         raise AssertionError("only Variable is made")
 
     def _update_in_trace(self, rule: str, *operands: object, **params: object) -> Any:
-        """A change of the variable in a graph; `Variable` says how."""
+        """Return a change of the variable in a graph; `Variable` says how."""
         raise AssertionError("only Variable is made")
 
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
@@ -99,13 +99,13 @@ class ScatterUpdates(Operators):
     def scatter_max(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """The larger of row and slice."""
+        """Return the larger of row and slice."""
         return self._scatter("max", sparse_delta)
 
     def scatter_min(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """The smaller of row and slice."""
+        """Return the smaller of row and slice."""
         return self._scatter("min", sparse_delta)
 
     def scatter_mul(
@@ -161,11 +161,11 @@ class ScatterUpdates(Operators):
     def scatter_nd_max(
         self, indices: list[Any], updates: list[float], name: str | None = None
     ) -> Any:
-        """The larger of old value and update."""
+        """Return the larger of old value and update."""
         return self._scatter_nd("max", indices, updates)
 
     def scatter_nd_min(
         self, indices: list[Any], updates: list[float], name: str | None = None
     ) -> Any:
-        """The smaller of old value and update."""
+        """Return the smaller of old value and update."""
         return self._scatter_nd("min", indices, updates)

@@ -44,7 +44,7 @@ HOOKS |= {"le": "less_equal", "ge": "greater_equal"}
 
 
 def array_of(tensor: Any) -> Any:
-    """The array of a tensor that lies on several devices; None for all others."""
+    """Return the array of a tensor that lies on several devices; None for all others."""
     if type(tensor) is not EagerTensor:
         return None
     try:
@@ -107,14 +107,14 @@ def _evaluate_there(prim: Primitive, operands: tuple, params: dict) -> Any:
 
 
 def _arrays(operands: tuple) -> list:
-    """The operands as arrays; numbers have the dtype of the tensors beside them."""
+    """Return the operands as arrays; numbers have the dtype of the tensors beside them."""
     found = [nearest(x) if type(x) is EagerTensor else x for x in operands]
     dtype = next(x.dtype for x in found if hasattr(x, "sharding"))
     return [x if hasattr(x, "dtype") else np.asarray(x, dtype) for x in found]
 
 
 def _program(prim: Primitive, arrays: list, params: dict, mesh: Any) -> Any:
-    """A program of one primitive, or REFUSED."""
+    """Return a program of one primitive, or REFUSED."""
     straight = StaticProgram()
     try:
         straight.inputs += [Value(x.shape, of_numpy(x.dtype)) for x in arrays]
@@ -154,7 +154,7 @@ def _hook(stem: str) -> str:
 
 
 def _make_reflected_operator(name: str) -> Any:
-    """The reflection of an operator."""
+    """Return the reflection of an operator."""
     return lambda x, y: getattr(hooks, name)(y, x)
 
 

@@ -38,7 +38,7 @@ class ReplaceableValue:
             self._tensor = tensor
 
     def present(self) -> Any:
-        """The value; while another thread writes into it, the one after that.
+        """Return the value; while another thread writes into it, the one after that.
 
         Python that is called from such a run, or that it waits for, gets what is there by now.
         """

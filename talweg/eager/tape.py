@@ -198,7 +198,7 @@ class GradientTape(dispatch.Recorder):
                 )
 
     def watched_variables(self) -> tuple:
-        """The variables watched so far, in the order in which they were made."""
+        """Return the variables watched so far, in the order in which they were made."""
         return tuple(sorted(self._variables.values(), key=lambda variable: variable.number))
 
     def stop_recording(self) -> _Pause:
@@ -227,7 +227,7 @@ class GradientTape(dispatch.Recorder):
         output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of `target` (summed over its elements) by each source.
+        """Return the gradient of `target` (summed over its elements) by each source.
 
         `target` and `sources` are tensors, variables or nests of these; the result is a nest like
         `sources`.  `output_gradients`, a nest like `target`, weighs the elements of the target.
@@ -301,7 +301,7 @@ class GradientTape(dispatch.Recorder):
                 self._watched, self._reads, self._made = set(), {}, set()
 
     def _target(self, leaf: object) -> Any:
-        """A target as the value that was recorded."""
+        """Return a target as the value that was recorded."""
         if isinstance(leaf, Tensor):
             return leaf
         if hasattr(leaf, "handle_read"):
@@ -351,7 +351,7 @@ class GradientTape(dispatch.Recorder):
         return results
 
     def _pull_back(self, targets: list, seeds: list, tensors: list) -> list:
-        """The reverse sweep; in a graph its operations have a name scope of their own."""
+        """Return the reverse sweep; in a graph its operations have a name scope of their own."""
         graph = dispatch.context.base
         if graph is None:
             return pullback(self._records or [], targets, seeds, tensors)
@@ -359,7 +359,7 @@ class GradientTape(dispatch.Recorder):
             return pullback(self._records or [], targets, seeds, tensors)
 
     def _parts(self, source: Any) -> list:
-        """The recorded tensors a source stands for."""
+        """Return the recorded tensors a source stands for."""
         if isinstance(source, Tensor):
             return [source] if id(source) in self._watched else []
         if hasattr(source, "handle_read"):
@@ -410,7 +410,7 @@ class GradientTape(dispatch.Recorder):
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The derivative of every element of `target` by every element of each source.
+        """Return the derivative of every element of `target` by every element of each source.
 
         A source of shape S and a target of shape T give a tensor of shape T + S.  All rows are
         computed at once by batching; `experimental_use_pfor=False` computes one after the other.
@@ -446,7 +446,7 @@ class GradientTape(dispatch.Recorder):
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The Jacobian of each row of `target` by the same row of `source`.
+        """Return the Jacobian of each row of `target` by the same row of `source`.
 
         target [b, ...T], source [b, ...S] -> [b, ...T, ...S]; rows must not depend on other rows.
         ValueError where the first dimensions differ.

@@ -108,7 +108,7 @@ class EagerTensor(Tensor):
     # -- out to Python and NumPy
 
     def _leave(self) -> Any:
-        """The array; active recorders are told that the value leaves for NumPy or Python."""
+        """Return the array; active recorders are told that the value leaves for NumPy or Python."""
         if state.busy:
             if state.observer is not None:
                 state.observer.left(self)
@@ -222,7 +222,7 @@ class EagerTensor(Tensor):
 
 
 def wrap(array: object) -> EagerTensor:
-    """An EagerTensor around `array` (a NumPy array or scalar), without a copy."""
+    """Return an EagerTensor around `array` (a NumPy array or scalar), without a copy."""
     tensor = _new(EagerTensor)
     tensor._array = array
     return tensor
@@ -244,7 +244,7 @@ def _hook_operator(operation: str) -> Callable[[Any, Any], Any]:
 def _fast(
     stem: str, operation: str, prim: Primitive, kernel: Callable[..., Any], dtypes: frozenset
 ):
-    """The operator and its reflection: straight to `kernel` for plain operands of one dtype.
+    """Return the operator and its reflection: straight to `kernel` for plain operands of one dtype.
 
     Recorders are shown the application as `dispatch.bind` would.  What is not plain, or fails, goes
     to the hook, which converts and reports.
@@ -346,7 +346,7 @@ state.plain, state.evaluate = EagerTensor, evaluate
 
 
 def array_of(value: object) -> Any:
-    """The array of an eager tensor, or of a constant of a graph.
+    """Return the array of an eager tensor, or of a constant of a graph.
 
     NeedsStaticError for other tensors of a graph, InvalidArgumentError for what is no such tensor.
     """

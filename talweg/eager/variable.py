@@ -198,7 +198,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         return f"{self._shared_name}_{self.number}"
 
     def get_shape(self) -> TensorShape:
-        """The shape (the older spelling)."""
+        """Return the shape (the older spelling)."""
         return self._shape
 
     def set_shape(self, shape: TensorShape) -> None:
@@ -206,17 +206,17 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         self._shape = self._shape.merge_with(shape)
 
     def experimental_ref(self) -> Reference:
-        """A hashable stand-in (the older spelling)."""
+        """Return a hashable stand-in (the older spelling)."""
         return Reference(self)
 
     def ref(self) -> Reference:
-        """A hashable stand-in for this very object."""
+        """Return a hashable stand-in for this very object."""
         return Reference(self)
 
     # -- reading
 
     def value(self) -> Any:
-        """The present value; while a tape records, it is told of the reading."""
+        """Return the present value; while a tape records, it is told of the reading."""
         tensor = self._tensor
         if tensor is None:
             tensor = self.present()
@@ -232,15 +232,15 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
     read_value = value
 
     def handle_read(self) -> Any:
-        """The present value, without telling tapes."""
+        """Return the present value, without telling tapes."""
         return self.present()
 
     def numpy(self) -> Any:
-        """A copy of the value as an array or NumPy scalar."""
+        """Return a copy of the value as an array or NumPy scalar."""
         return self.value().numpy()
 
     def eval(self, session: object = None) -> Any:
-        """The value as an array (eager variables need no session)."""
+        """Return the value as an array (eager variables need no session)."""
         return self.numpy()
 
     @property
@@ -249,7 +249,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         return
 
     def initialized_value(self) -> Any:
-        """The present value; eager variables are always initialized."""
+        """Return the present value; eager variables are always initialized."""
         return self.value()
 
     def is_initialized(self, name: str | None = None) -> Any:
@@ -257,11 +257,11 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         return convert_to_tensor(True)
 
     def sparse_read(self, indices: object, name: str | None = None) -> Any:
-        """The rows named by `indices`."""
+        """Return the rows named by `indices`."""
         return hooks.gather(self, indices)
 
     def gather_nd(self, indices: object, name: str | None = None) -> Any:
-        """The slices named by `indices`."""
+        """Return the slices named by `indices`."""
         return hooks.gather_nd(self, indices)
 
     def __getitem__(self, key: Any) -> Any:
@@ -299,7 +299,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
     # -- writing
 
     def _accept(self, value: object, what: str) -> Any:
-        """`value` as a tensor of this variable's dtype, checked against its shape."""
+        """Return `value` as a tensor of this variable's dtype, checked against its shape."""
         tensor = convert_to_tensor(value, dtype=self._dtype)
         self._check_assigned(tensor, what)
         return tensor
@@ -352,7 +352,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
             recorder.note_write(self, tensor)
 
     def _trace_update(self, rule: str, value: object, read_value: bool = True) -> Any:
-        """A change of the variable inside a trace."""
+        """Return a change of the variable inside a trace."""
         value = convert_to_tensor(value, dtype=self._dtype)
         if rule == "assign":
             self._check_assigned(value)

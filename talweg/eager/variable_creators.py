@@ -24,7 +24,7 @@ class ThroughCreators(type):
                 raise
 
         def make_through_creators(cls, *args: object, **kwargs: object) -> Any:
-            """A variable, from the creators if there are any."""
+            """Return a variable, from the creators if there are any."""
             creators = dispatch.context.creators
             if not creators or "through_creators" not in cls.__dict__:
                 return super().__call__(*args, **kwargs)

@@ -57,11 +57,11 @@ class _Keyed(CategoricalColumn):
         return {self.key: VarLenFeature(getattr(self, "dtype", int64))}
 
     def ids_of(self, values: object) -> Any:
-        """The ids of values."""
+        """Return the ids of values."""
         raise NotImplementedError
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The ids."""
+        """Return the ids."""
         x = to_sparse(transformation_cache.get(self.key, state_manager))
         if (x.dtype is string) is not (as_dtype(getattr(self, "dtype", int64)) is string):
             raise value_error("TW102", f"feature {self.key} has dtype {x.dtype.name}")
@@ -110,7 +110,7 @@ class HashedCategoricalColumn(_Hashed, _Keyed):
         return self.hash_bucket_size
 
     def ids_of(self, values: Any) -> Any:
-        """The hash of each value."""
+        """Return the hash of each value."""
         text = values if values.dtype is string else as_string(values)
         return to_hash_bucket_fast(text, self.hash_bucket_size)
 
@@ -132,7 +132,7 @@ class VocabularyListCategoricalColumn(_VocabularyList, _Keyed):
         return len(self.vocabulary_list) + self.num_oov_buckets
 
     def ids_of(self, values: object) -> Any:
-        """The places of the words."""
+        """Return the places of the words."""
         words = list(self.vocabulary_list)
         kind = string if self.dtype is string else int64
         pairs = KeyValueTensorInitializer(words, np.arange(len(words)), kind, int64)
@@ -158,7 +158,7 @@ class VocabularyFileCategoricalColumn(_VocabularyFile, _Keyed):
         return self.vocabulary_size + self.num_oov_buckets
 
     def ids_of(self, values: object) -> Any:
-        """The lines of the words."""
+        """Return the lines of the words."""
         kind = string if self.dtype is string else int64
         lines = TextFileIndex.WHOLE_LINE, int64, TextFileIndex.LINE_NUMBER
         pairs = TextFileInitializer(self.vocabulary_file, kind, *lines, self.vocabulary_size)
@@ -208,7 +208,7 @@ class CrossedColumn(_Crossed, CategoricalColumn):
         return found
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The hash of each combination."""
+        """Return the hash of each combination."""
         parts = []
         for key in self._leaves():
             if isinstance(key, str):

@@ -39,7 +39,7 @@ class StateManager:
         dtype: DTypeLike | None = None,
         **options: object,
     ) -> Any:
-        """A new variable of a column; ValueError if it has one of this name."""
+        """Return a new variable of a column; ValueError if it has one of this name."""
         if name in self._cols_to_vars_map[feature_column]:
             raise value_error("TW207", f"the column {feature_column} has a variable {name!r}")
         options["trainable"] = self._trainable and options.get("trainable", True)
@@ -48,7 +48,7 @@ class StateManager:
         return made
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
-        """The variable of a column; ValueError if it has none of that name."""
+        """Return the variable of a column; ValueError if it has none of that name."""
         if name not in self._cols_to_vars_map[feature_column]:
             raise value_error("TW207", f"the column {feature_column} has no variable {name!r}")
         return self._cols_to_vars_map[feature_column][name]
@@ -100,7 +100,7 @@ class DenseColumn(FeatureColumn):
         raise NotImplementedError
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The numbers of a batch."""
+        """Return the numbers of a batch."""
         raise NotImplementedError
 
 
@@ -113,7 +113,7 @@ class CategoricalColumn(FeatureColumn):
         raise NotImplementedError
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any = None) -> tuple:
-        """The ids of a batch, and their weights or None."""
+        """Return the ids of a batch, and their weights or None."""
         return transformation_cache.get(self, state_manager), None
 
 
@@ -157,7 +157,7 @@ class FeatureTransformationCache:
 
 
 def to_sparse(x: Any, dtype: DTypeLike | None = None) -> SparseTensor:
-    """A SparseTensor; of a dense one without -1 and empty strings."""
+    """Return a SparseTensor; of a dense one without -1 and empty strings."""
     if isinstance(x, SparseTensor):
         return x
     absent = "" if x.dtype is string else -1

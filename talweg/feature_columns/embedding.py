@@ -40,7 +40,7 @@ class IndicatorColumn(_Indicator, DenseColumn):
         return TensorShape([1, self.categorical_column.num_buckets])
 
     def transform_feature(self, transformation_cache: object, state_manager: Any = None) -> Any:
-        """The counts."""
+        """Return the counts."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)
         dense = look_up("sparse.to_dense")(ids, -1)
@@ -50,7 +50,7 @@ class IndicatorColumn(_Indicator, DenseColumn):
         return look_up("reduce_sum")(hot, axis=-2)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The counts of a batch."""
+        """Return the counts of a batch."""
         return transformation_cache.get(self, state_manager)
 
 
@@ -105,7 +105,7 @@ class EmbeddingColumn(_Embedding, DenseColumn):
         )
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The ids."""
+        """Return the ids."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
@@ -116,7 +116,7 @@ class EmbeddingColumn(_Embedding, DenseColumn):
     def look_up_rows(
         self, table: Any, transformation_cache: Any, state_manager: object = None
     ) -> Any:
-        """The rows of a batch, of this table."""
+        """Return the rows of a batch, of this table."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)
         if self.ckpt_to_load_from is not None:

@@ -50,12 +50,12 @@ class SequenceCategoricalColumn(_SequenceCategorical, CategoricalColumn):
         return self.categorical_column.parse_example_spec
 
     def transform_feature(self, transformation_cache: object, state_manager: Any = None) -> Any:
-        """The ids, [batch, steps, 1]."""
+        """Return the ids, [batch, steps, 1]."""
         ids = self.categorical_column.transform_feature(transformation_cache, state_manager)
         return look_up("sparse.expand_dims")(ids, -1)
 
     def get_sequence_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> tuple:
-        """The ids of a batch, without weights."""
+        """Return the ids of a batch, without weights."""
         return self.get_sparse_tensors(transformation_cache, state_manager)
 
 
@@ -86,12 +86,12 @@ class SequenceNumericColumn(_SequenceNumeric, SequenceDenseColumn):
         return TensorShape(self.shape)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The numbers, normalized."""
+        """Return the numbers, normalized."""
         x = transformation_cache.get(self.key, state_manager)
         return x if self.normalizer_fn is None else self.normalizer_fn(x)
 
     def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> tuple:
-        """The numbers [batch, steps, *shape], and how many steps each example has."""
+        """Return the numbers [batch, steps, *shape], and how many steps each example has."""
         x = transformation_cache.get(self, state_manager)
         dense = look_up("sparse.to_dense")(x, self.default_value)
         size = TensorShape(self.shape).num_elements()

@@ -126,7 +126,7 @@ def _is_pointwise(kernel, strides: Sequence[int], padding: Sequence[tuple[int, i
 
 
 def _by_group(w: np.ndarray, groups: int):
-    """A view of w as matrices `[groups, taps * C/groups, M/groups]`."""
+    """Return a view of w as matrices `[groups, taps * C/groups, M/groups]`."""
     return w.reshape(-1, groups, w.shape[-1] // groups).swapaxes(0, 1)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rows_of(indices: np.ndarray, values: np.ndarray) -> dict[tuple, set]:
-    """The set of values of each row; a row is all of an index but its last number."""
+    """Return the set of values of each row; a row is all of an index but its last number."""
     found: dict[tuple, set] = {}
     for place, value in zip(indices.tolist(), values.tolist()):
         found.setdefault(tuple(place[:-1]), set()).add(value)

@@ -43,7 +43,7 @@ def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
 
 
 def first_places(x: np.ndarray, count: int, descending: bool) -> np.ndarray:
-    """The first `count` places of `stable_order(x, descending)` in each row."""
+    """Return the first `count` places of `stable_order(x, descending)` in each row."""
     found = None
     if 0 < 2 * count <= x.shape[-1] and x.dtype.kind in "iuf" and x.shape[-1] > FEW:
         found = _up_to_the_last(x, count, descending)

@@ -21,7 +21,7 @@ ND_KINDS = ("update", "add", "sub", "min", "max")
 
 
 def frozen_key(key: list) -> tuple:
-    """A NumPy key of ints, slices and None in a form that can be hashed."""
+    """Return a NumPy key of ints, slices and None in a form that can be hashed."""
     return tuple([(k.start, k.stop, k.step) if isinstance(k, slice) else k for k in key])
 
 

@@ -77,24 +77,24 @@ class List(Tree):
 
     @classmethod
     def absent(cls, size: int) -> List:
-        """A list of absent elements."""
+        """Return a list of absent elements."""
         return cls(size, [None] * size)
 
     @classmethod
     def of(cls, values: list) -> List:
-        """A list of these values."""
+        """Return a list of these values."""
         return cls(len(values), values)
 
     @classmethod
     def sparse(cls) -> List:
-        """An empty list of which few elements will be present."""
+        """Return an empty list of which few elements will be present."""
         return cls(0, {})
 
     def __len__(self) -> int:
         return self.size
 
     def _own(self) -> Any:
-        """The elements, after making this version the one that owns them."""
+        """Return the elements, after making this version the one that owns them."""
         if self._elements is not None:
             return self._elements
         chain, version = [], self
@@ -121,7 +121,7 @@ class List(Tree):
         return _read(self._own(), place) if 0 <= place < self.size else None
 
     def put(self, place: int, value: object) -> List:
-        """The list with `value` as element `place`."""
+        """Return the list with `value` as element `place`."""
         elements = self._own()
         newer = List(max(self.size, place + 1), elements)
         self._change = (place, _read(elements, place), newer)
@@ -137,18 +137,18 @@ class List(Tree):
         return iter([pair for pair in enumerate(elements[: self.size]) if pair[1] is not None])
 
     def values(self) -> list:
-        """All elements."""
+        """Return all elements."""
         elements = self._own()
         if type(elements) is dict:
             return [elements.get(place) for place in range(self.size)]
         return elements[: self.size] + [None] * (self.size - len(elements))
 
     def map_parts(self, function: Callable[[Any], Any]) -> List:
-        """The list of `function` of each element."""
+        """Return the list of `function` of each element."""
         return List.of([function(part) for part in self.values()])
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The forms of the elements."""
+        """Return the forms of the elements."""
         return ("list", *map(part_form, self.values()))
 
     @property
@@ -224,7 +224,7 @@ class Rows:
 
 
 def total(a: Any, b: Any) -> Any:
-    """The sum of two values, arrays or variants; None is zero."""
+    """Return the sum of two values, arrays or variants; None is zero."""
     if a is None or b is None:
         return b if a is None else a
     if type(a) is List:
@@ -241,7 +241,7 @@ def total(a: Any, b: Any) -> Any:
 
 
 def _total_lists(a: List, b: List) -> List:
-    """The sum of two lists; costs as much as the one with less in it."""
+    """Return the sum of two lists; costs as much as the one with less in it."""
     if a.weight < b.weight:
         a, b = b, a
     size = max(a.size, b.size)

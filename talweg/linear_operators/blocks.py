@@ -76,7 +76,7 @@ class _BlockOperators(_OfSeveral):
     def matmul(
         self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
     ) -> Any:
-        """A x.  Of a list of tensors, one for each block of columns, a list."""
+        """Return a x.  Of a list of tensors, one for each block of columns, a list."""
         if self._is_list(x):
             parts = [adjoint_of(part) if adjoint_arg else part for part in x]
             return self._matmul_parts(parts, adjoint)
@@ -93,7 +93,7 @@ class _BlockOperators(_OfSeveral):
         return super().solve(rhs, adjoint, adjoint_arg)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
-        """A x for vectors.  Of a list of tensors, one for each block of columns, a list."""
+        """Return a x for vectors.  Of a list of tensors, one for each block of columns, a list."""
         if self._is_list(x):
             found = self._matmul_parts([part[..., None] for part in x], adjoint)
             return [part[..., 0] for part in found]

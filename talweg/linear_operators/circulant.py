@@ -87,7 +87,7 @@ class _Circulant(CompositeOperator):
         return self._spectrum.shape[-self.block_depth :]
 
     def block_shape_tensor(self) -> Any:
-        """The sizes of the levels as an int32 vector."""
+        """Return the sizes of the levels as an int32 vector."""
         return look_up("shape")(convert_to_tensor(self._spectrum))[-self.block_depth :]
 
     def _blocks(self) -> Any:
@@ -137,7 +137,7 @@ class _Circulant(CompositeOperator):
         return self._apply(1 / self._values(adjoint), rhs)
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Any:
-        """The first column, in the levels' shape: the inverse transform of the spectrum."""
+        """Return the first column, in the levels' shape: the inverse transform of the spectrum."""
         return self._as_output(self._transform(self._values(), inverse=True))
 
     def _flat_spectrum(self) -> Any:

@@ -334,7 +334,7 @@ class LinearOperatorKronecker(_OfSeveral):
     def _factor_by_factor(
         self, x: object, function: Callable[..., Any], sizes_in: list, sizes_out: list
     ) -> Any:
-        """A function of each factor along its own axis of x [..., n1 * n2 ..., r]."""
+        """Return a function of each factor along its own axis of x [..., n1 * n2 ..., r]."""
         whole = look_up("shape")(x)
         r = whole[-1]
         before: Any = 1
@@ -433,7 +433,7 @@ def _swap(x: object, first: int, second: int) -> Any:
 
 
 def _outer_vectors(a: Any, b: Any) -> Any:
-    """All products of elements of two vectors, [..., m n]."""
+    """Return all products of elements of two vectors, [..., m n]."""
     found = a[..., :, None] * b[..., None, :]
     sizes = look_up("shape")(found)
     static = found.shape

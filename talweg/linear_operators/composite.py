@@ -128,7 +128,7 @@ class CompositeOperator(LinearOperator):
 
 
 def slice_batch(value: TensorLike, key: tuple, own: int, operator: Any) -> Any:
-    """A part of the batch of a tensor whose last axes are an operator's own."""
+    """Return a part of the batch of a tensor whose last axes are an operator's own."""
     rank = operator.batch_shape.rank
     batch = operator.batch_shape_tensor() if rank is None else rank
     return _part(convert_to_tensor(value), key, own, batch)
@@ -152,7 +152,7 @@ _part = graph_aware(_part)
 
 
 def _operators_in(held: Any) -> list[Any]:
-    """The operators of an attribute: one, or those of (nested) lists."""
+    """Return the operators of an attribute: one, or those of (nested) lists."""
     if isinstance(held, (list, tuple)):
         return [operator for item in held for operator in _operators_in(item)]
     return [held]
@@ -192,11 +192,11 @@ class LinearOperatorSpec(TypeSpec):
         return self._like._with_components([_stand_in(spec, "") for spec in self._specs])
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of the tensors."""
+        """Return the specs of the tensors."""
         return list(self._specs)
 
     def with_parts(self, parts: list) -> Any:
-        """The operator that consists of these tensors."""
+        """Return the operator that consists of these tensors."""
         return self._like._with_components(parts)
 
     def with_part_specs(self, specs: list) -> LinearOperatorSpec:
@@ -236,7 +236,7 @@ class LinearOperatorSpec(TypeSpec):
 
     @staticmethod
     def from_registered(name: str, state: tuple) -> LinearOperatorSpec:
-        """The spec that a file describes."""
+        """Return the spec that a file describes."""
         parts, static, _ = state
         operator = look_up(name.removeprefix("tf.").removesuffix("Spec"))
         given = {key: _stand_in(part, key) for key, part in parts.items()}

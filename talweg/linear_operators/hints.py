@@ -80,5 +80,5 @@ def of_commuting_product(first: object, second: object) -> dict[str, Any]:
 
 
 def same(operator: object) -> dict[str, Any]:
-    """The hints of an operator, for one that has the same: its adjoint, its inverse."""
+    """Return the hints of an operator, for one that has the same: its adjoint, its inverse."""
     return {name: getattr(operator, name) for name in Hints._fields}

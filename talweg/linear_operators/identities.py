@@ -71,14 +71,14 @@ class _Sized(CompositeOperator):
         return look_up("concat")([self._batch_shape_arg, matrix], 0)
 
     def _ones(self, vector: bool = True) -> Any:
-        """Ones, of the batch shape, and a row of them."""
+        """Return ones, of the batch shape, and a row of them."""
         sizes = self.shape[:-1] if vector else self.batch_shape
         if not sizes.is_fully_defined():
             return look_up("ones")(self.shape_tensor()[: -1 if vector else -2], self.dtype)
         return look_up("ones")(sizes.as_list(), self.dtype)
 
     def _broadcast_to_batch(self, x: Any, axes: int = 2) -> Any:
-        """A tensor, broadcast to the batch shape."""
+        """Return a tensor, broadcast to the batch shape."""
         if self._batch_shape_arg is None:
             return x
         batch, own = self._infer_batch(), x.shape[:-axes]

@@ -44,7 +44,7 @@ class _OfVector(CompositeOperator):
 
 
 def _not_denied(name: str, given: bool | None, why: str) -> bool | None:
-    """A hint that is always true, as it was given; ValueError for False."""
+    """Return a hint that is always true, as it was given; ValueError for False."""
     return require_hint(name, given, True, why) if given is False else given
 
 
@@ -295,7 +295,7 @@ class LinearOperatorTridiag(CompositeOperator):
         return look_up("concat")([sizes[:-2], sizes[-1:], sizes[-1:]], 0)
 
     def _collect_diagonals(self, adjoint: bool) -> Any:
-        """The three diagonals, of the adjoint if asked."""
+        """Return the three diagonals, of the adjoint if asked."""
         compact = self._compact()
         if not adjoint:
             return compact

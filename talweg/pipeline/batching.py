@@ -44,11 +44,11 @@ class Batch(Stage):
         self.count, self.drop_remainder = count, drop_remainder
 
     def leaves(self) -> list:
-        """The size of a batch, and whether to drop the last one."""
+        """Return the size of a batch, and whether to drop the last one."""
         return [self.count, self.drop_remainder]
 
     def size(self, run: IterationRun) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), self._drops(run))
 
     def _drops(self, run: IterationRun) -> bool:
@@ -125,7 +125,7 @@ def check_count(count: int) -> None:
 
 
 def batches(size: int, count: int, drops: bool) -> int:
-    """The number of batches of `size` elements."""
+    """Return the number of batches of `size` elements."""
     if size < 0:
         return size
     return size // count if drops else -(-size // count)
@@ -180,11 +180,11 @@ class PaddedBatch(Stage):
         self.count, self.drop_remainder = count, bool(drop_remainder)
 
     def leaves(self) -> list:
-        """The tensors of the stage: the size of a batch, and the padded sizes."""
+        """Return the tensors of the stage: the size of a batch, and the padded sizes."""
         return [self.count, self.fill]
 
     def size(self, run: IterationRun) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), self.drop_remainder)
 
     def start(self, run: IterationRun) -> Next:
@@ -222,7 +222,7 @@ class PaddedBatch(Stage):
 
 
 def pad_arrays(items: tuple, shape: TensorShape, value: object, fill: int | None) -> np.ndarray:
-    """Arrays in one, each filled up with `value` to the shape, or to the largest of them."""
+    """Return arrays in one, each filled up with `value` to the shape, or to the largest of them."""
     rank = items[0].ndim
     if shape.rank is not None and shape.rank != rank:
         raise invalid(
@@ -253,7 +253,7 @@ def pad_arrays(items: tuple, shape: TensorShape, value: object, fill: int | None
 
 
 def _infer_padded_shapes(layout: ElementLayout, shapes: object) -> list:
-    """The shape to fill up to, of each leaf."""
+    """Return the shape to fill up to, of each leaf."""
     if shapes is None:
         for leaf in layout.flat:
             if isinstance(leaf, TensorSpec) and leaf.shape.rank is None:

@@ -55,7 +55,7 @@ class CsvField:
 
 
 def _find_named_dtype(default: object) -> DType | None:
-    """The dtype that something names; None if it is a value."""
+    """Return the dtype that something names; None if it is a value."""
     if not isinstance(default, (DType, np.dtype, type, str, int)):
         return None
     try:
@@ -123,7 +123,7 @@ class Csv(Stage):
 
 
 def infer_dtype(values: list[str], missing: str) -> DType:
-    """The narrowest of int32, int64, float32, float64 and string that all values fit."""
+    """Return the narrowest of int32, int64, float32, float64 and string that all values fit."""
     given = [value for value in values if value not in ("", missing)]
     return as_dtype(KINDS[max([_kind(value) for value in given], default=4)])
 

@@ -110,7 +110,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     @classmethod
     def of(cls, stage: Stage, *sources: object) -> Any:
-        """The dataset of a stage, with the options of those it is made of."""
+        """Return the dataset of a stage, with the options of those it is made of."""
         found = cls.base(stage)
         options = [source._options for source in sources if source._options is not None]
         for other in options:
@@ -129,11 +129,11 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return DatasetSpec(self.element_spec)
 
     def bind(self) -> Bound:
-        """The pipeline with all values it needs; TypeError if it uses tensors of a graph."""
+        """Return the pipeline with all values it needs; TypeError if it uses tensors of a graph."""
         return bind(self.stage)
 
     def bind_in(self, run: IterationRun) -> Bound:
-        """The pipeline as part of another one."""
+        """Return the pipeline as part of another one."""
         found = unknowns(self.stage)
         if not found:
             return bind(self.stage)
@@ -150,11 +150,11 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
             return wrap(np.int64(self.bind().size()))
 
     def options(self) -> Options:
-        """The options, those of its inputs included."""
+        """Return the options, those of its inputs included."""
         return Options() if self._options is None else Options().merge(self._options)
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The dataset with options, which take the place of those set before."""
+        """Return the dataset with options, which take the place of those set before."""
         if not isinstance(options, Options):
             raise type_error("TW104", f"with_options: {options!r} is no tf.data.Options")
         found = type(self).of(self.stage)
@@ -214,7 +214,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return OwnedIterator(self)
 
     def as_numpy_iterator(self) -> NumpyIterator:
-        """An iterator whose elements are NumPy arrays.
+        """Return an iterator whose elements are NumPy arrays.
 
         >>> import talweg as tf
         >>> list(tf.data.Dataset.range(3).as_numpy_iterator())
@@ -272,7 +272,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return element.pack(layout.spec, list(from_graph))
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The only element; InvalidArgumentError if there is none, or more than one."""
+        """Return the only element; InvalidArgumentError if there is none, or more than one."""
         layout = self.stage.layout
         if not in_graph():
             return layout.value(_single(self.bind()))
@@ -342,7 +342,7 @@ def _is_seen(tensor: Any) -> bool:
 
 
 def read_leaf(leaf: Tensor) -> Any:
-    """A leaf of a pipeline as an operand: variables are read."""
+    """Return a leaf of a pipeline as an operand: variables are read."""
     return leaf.variable.value() if type(leaf) is Handle else leaf
 
 
@@ -364,7 +364,7 @@ def _together(layout: ElementLayout, tensors: tuple) -> Any:
 
 
 def _reduce(bound: Bound, state: tuple, function: DataFunction, run: IterationRun) -> tuple:
-    """The last state of a reduction."""
+    """Return the last state of a reduction."""
     step, call = bound.start(), function.run_several(run)
     while True:
         try:
@@ -392,7 +392,7 @@ def _not_single(text: str) -> Exception:
 
 
 def dataset_of(tensor: object, layout: ElementLayout, cls: type = Dataset) -> Any:
-    """The dataset that a tensor stands for."""
+    """Return the dataset that a tensor stands for."""
     if type(tensor) is EagerTensor:
         bound = unwrap_variant(tensor._array)
         if not bound.values:
@@ -439,18 +439,18 @@ class DatasetSpec(TypeSpec):
         return DatasetSpec(value.element_spec) if isinstance(value, Dataset) else None
 
     def from_variant(self, tensor: TensorLike) -> Dataset:
-        """The dataset that a tensor stands for."""
+        """Return the dataset that a tensor stands for."""
         return dataset_of(tensor, self.dataset_layout)
 
     def from_content(self, content: Bound) -> Dataset:
-        """The dataset of an element."""
+        """Return the dataset of an element."""
         if not content.values:
             return Dataset(content.stage)
         return dataset_of(EagerTensor(Variant(content)), self.dataset_layout)
 
     @staticmethod
     def from_value(value: Dataset) -> DatasetSpec:
-        """The spec of a dataset."""
+        """Return the spec of a dataset."""
         return DatasetSpec(value.element_spec)
 
 

@@ -21,19 +21,19 @@ class ExtensionTypeBatchEncoder:
     """
 
     def batch(self, spec: TypeSpec, batch_size: int | None) -> Any:
-        """The spec of a batch of values."""
+        """Return the spec of a batch of values."""
         return map_specs(lambda leaf: batch_spec(leaf, batch_size), spec)
 
     def unbatch(self, spec: TypeSpec) -> Any:
-        """The spec of a row of a value."""
+        """Return the spec of a row of a value."""
         return map_specs(row_spec, spec)
 
     def encode(self, spec: TypeSpec, value: TensorLike, minimum_rank: int = 0) -> list:
-        """The tensors and composites that stand for a value."""
+        """Return the tensors and composites that stand for a value."""
         return leaves_of(value)
 
     def decode(self, spec: TypeSpec, encoded_value: list) -> Any:
-        """The value of a spec that is encoded so."""
+        """Return the value of a spec that is encoded so."""
         return spec.with_leaves(list(encoded_value))
 
     def encoding_specs(self, spec: TypeSpec) -> list[TypeSpec]:

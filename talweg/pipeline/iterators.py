@@ -53,7 +53,7 @@ class Cursor:
         return self._own_lock
 
     def next(self) -> tuple:
-        """The next element; raises End."""
+        """Return the next element; raises End."""
         with self._lock:
             if self._ahead:
                 flat = self._ahead.pop()
@@ -102,7 +102,7 @@ class IteratorOperation:
 
 
 def run_effect(tf_type: str, avals: list, call: Callable[..., Any], *operands: object) -> tuple:
-    """The results of an operation with an effect."""
+    """Return the results of an operation with an effect."""
     return host_call(*operands, call=IteratorOperation(tf_type, tuple(avals), call))
 
 
@@ -121,7 +121,7 @@ def avals_of(layout: ElementLayout) -> list[Aval]:
 
 
 def element_in_graph(layout: ElementLayout, tensors: tuple) -> Any:
-    """An element of the tensors it consists of."""
+    """Return an element of the tensors it consists of."""
     remaining, leaves = list(tensors), []
     for spec in layout.flat:
         count = len(element.part_specs(spec))
@@ -131,7 +131,7 @@ def element_in_graph(layout: ElementLayout, tensors: tuple) -> Any:
 
 
 def end_of_sequence() -> Exception:
-    """The error of `get_next` at the end."""
+    """Return the error of `get_next` at the end."""
     return OutOfRangeError(None, None, compose("TW209", "End of sequence"))
 
 
@@ -228,7 +228,7 @@ class Iterator(Trackable):
             raise
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element; OutOfRangeError at the end."""
+        """Return the next element; OutOfRangeError at the end."""
         if self._cursor is not None and not in_graph():
             try:
                 return self._layout.value(self._cursor.next())
@@ -247,7 +247,7 @@ class Iterator(Trackable):
         return element_in_graph(layout, tensors)
 
     def get_next_as_optional(self) -> Optional:
-        """The next element as an `Optional`, which is empty at the end."""
+        """Return the next element as an `Optional`, which is empty at the end."""
         if self._cursor is not None and not in_graph():
             flat = None
             if self._cursor.more():
@@ -346,12 +346,12 @@ class IteratorSpec(TypeSpec):
         return self.from_value(value) if isinstance(value, Iterator) else None
 
     def from_variant(self, tensor: TensorLike) -> Iterator:
-        """The iterator that a tensor stands for."""
+        """Return the iterator that a tensor stands for."""
         return OwnedIterator(components=tensor, element_spec=self._element_spec)
 
     @staticmethod
     def from_value(value: Iterator) -> IteratorSpec:
-        """The spec of an iterator."""
+        """Return the spec of an iterator."""
         return IteratorSpec(value.element_spec)
 
 
@@ -370,7 +370,7 @@ class Optional:
 
     @staticmethod
     def from_value(value: Any) -> Optional:
-        """One with an element."""
+        """Return one with an element."""
         value = element.convert_element(value)
         layout = ElementLayout(element.specs_of(value))
         leaves = element.flatten(value)
@@ -436,7 +436,7 @@ class Optional:
         return run_effect("OptionalHasValue", [Aval((), bool_)], call, self._variant)[0]
 
     def get_value(self, name: str | None = None) -> Any:
-        """The element; InvalidArgumentError if there is none."""
+        """Return the element; InvalidArgumentError if there is none."""
         if self._variant is None:
             return self._layout.value(self._require_flat())
         layout = self._layout
@@ -452,7 +452,7 @@ class Optional:
         return self._flat
 
     def numpy_elements(self) -> Any:
-        """Itself, as `as_numpy_iterator` gives it."""
+        """Return itself, as `as_numpy_iterator` gives it."""
         return self
 
     def __repr__(self) -> str:
@@ -480,17 +480,17 @@ class OptionalSpec(TypeSpec):
         return self.from_value(value) if isinstance(value, Optional) else None
 
     def from_variant(self, tensor: TensorLike) -> Optional:
-        """The Optional that a tensor stands for."""
+        """Return the Optional that a tensor stands for."""
         if type(tensor) is EagerTensor:
             return unwrap_variant(tensor._array)
         spec = self._element_spec
         return Optional(None if spec is None else ElementLayout(spec), None, tensor)
 
     def from_content(self, content: Any) -> Optional:
-        """Itself."""
+        """Return itself."""
         return content
 
     @staticmethod
     def from_value(value: Optional) -> OptionalSpec:
-        """The spec of an Optional."""
+        """Return the spec of an Optional."""
         return OptionalSpec(value.element_spec)

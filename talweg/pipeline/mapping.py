@@ -34,7 +34,7 @@ class Map(Stage):
             self.name = "_ParallelMapDataset"
 
     def leaves(self) -> list:
-        """The tensors that the function captured."""
+        """Return the tensors that the function captured."""
         return self.function.leaves()
 
     def size(self, run: IterationRun) -> int:
@@ -42,7 +42,7 @@ class Map(Stage):
         return self.inputs[0].size(run)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The function of rows, many at a time."""
+        """Return the function of rows, many at a time."""
         many = self.function.vectorized
         rows = None if many is None else self.inputs[0].rows(run)
         if rows is None or many is None:
@@ -78,11 +78,11 @@ class Filter(Stage):
         self.function = _predicate(predicate, source.layout, "filter")
 
     def leaves(self) -> list:
-        """The tensors that the predicate captured."""
+        """Return the tensors that the predicate captured."""
         return self.function.leaves()
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The rows for which it is true, if that can be asked of many at a time."""
+        """Return the rows for which it is true, if that can be asked of many at a time."""
         many = self.function.vectorized
         rows = None if many is None else self.inputs[0].rows(run)
         if rows is None or many is None or rows.computed:
@@ -125,7 +125,7 @@ class Filter(Stage):
 
 
 def _cut(order: Callable[[int], Any]) -> Callable[[int], Any]:
-    """The numbers that `order` gives, never more than asked for."""
+    """Return the numbers that `order` gives, never more than asked for."""
     waiting: Any = range(0)
 
     def cut(count: int) -> Any:
@@ -141,7 +141,7 @@ def _cut(order: Callable[[int], Any]) -> Callable[[int], Any]:
 
 
 def _predicate(predicate: Callable[..., Any], layout: ElementLayout, what: str) -> DataFunction:
-    """A traced function that gives one truth value; ValueError if it does not."""
+    """Return a traced function that gives one truth value; ValueError if it does not."""
     found = DataFunction(predicate, [layout], f"Dataset.{what}()")
     spec = found.layout.spec
     scalar = isinstance(spec, TensorSpec) and spec.dtype is bool_ and spec.shape.rank in (0, None)
@@ -240,7 +240,7 @@ class Scan(Stage):
         super().__init__(ElementLayout(self.function.layout.spec[1]), source)
 
     def leaves(self) -> list:
-        """The tensors of the first state, and those that the function captured."""
+        """Return the tensors of the first state, and those that the function captured."""
         return [*element.flatten(self.initial), *self.function.leaves()]
 
     def size(self, run: IterationRun) -> int:
@@ -269,7 +269,7 @@ def trace_reduction(
     what: str,
     gives_element: bool,
 ) -> tuple[Any, DataFunction]:
-    """The initial state as tensors, and the traced function of state and element.
+    """Return the initial state as tensors, and the traced function of state and element.
 
     Shapes of the state that the function does not keep become unknown.  TypeError where it changes
     structure or dtypes.
@@ -295,7 +295,7 @@ def trace_reduction(
 
 
 def _relax_spec(before: TensorSpec, after: object, what: str) -> Any:
-    """The spec that both have; TypeError where structures or dtypes differ."""
+    """Return the spec that both have; TypeError where structures or dtypes differ."""
     one, other = element.flatten(before), element.flatten(after)
     same = element.text_of(element.pack(before, [0] * len(one))) == element.text_of(
         element.pack(after, [0] * len(other))

@@ -31,7 +31,7 @@ class Zip(Stage):
         super().__init__(ElementLayout(spec), *sources)
 
     def size(self, run: IterationRun) -> int:
-        """The smallest."""
+        """Return the smallest."""
         return smallest([source.size(run) for source in self.inputs])
 
     def rows(self, run: IterationRun) -> Rows | None:
@@ -51,7 +51,7 @@ class Zip(Stage):
         )
 
     def start(self, run: IterationRun) -> Next:
-        """One of each."""
+        """Start the inputs; a step takes one element of each."""
         rows = self.rows(run)
         if rows is not None:
             return start_rows(rows)
@@ -70,7 +70,7 @@ class Zip(Stage):
 
 
 def find_nested_layout(function: DataFunction, what: str) -> ElementLayout:
-    """The layout of the datasets that a function gives; TypeError if it gives none."""
+    """Return the layout of the datasets that a function gives; TypeError if it gives none."""
     spec = function.layout.spec
     if not hasattr(spec, "dataset_layout"):
         raise type_error(
@@ -91,7 +91,7 @@ class FlatMap(Stage):
         super().__init__(find_nested_layout(self.function, "flat_map"), source)
 
     def leaves(self) -> list:
-        """The tensors that the function captured."""
+        """Return the tensors that the function captured."""
         return self.function.leaves()
 
     def start(self, run: IterationRun) -> Next:
@@ -124,7 +124,7 @@ class Interleave(Stage):
         self.cycle, self.block = cycle, block
 
     def leaves(self) -> list:
-        """The lengths, and the tensors that the function captured."""
+        """Return the lengths, and the tensors that the function captured."""
         return [self.cycle, self.block, *self.function.leaves()]
 
     def start(self, run: IterationRun) -> Next:
@@ -199,7 +199,7 @@ class Listed(Stage):
         return len(self.found)
 
     def start(self, run: IterationRun) -> Next:
-        """One after the other."""
+        """Return one after the other."""
         remaining = iter(self.found)
 
         def step() -> tuple:
@@ -225,7 +225,7 @@ class Window(Stage):
         return list(self.numbers)
 
     def size(self, run: IterationRun) -> int:
-        """The number of windows."""
+        """Return the number of windows."""
         count = self.inputs[0].size(run)
         size, shift, stride = [run.number(number) for number in self.numbers]
         if count < 0:
@@ -299,7 +299,7 @@ class GroupByWindow(Stage):
                 )
 
     def leaves(self) -> list:
-        """The tensors that the functions captured."""
+        """Return the tensors that the functions captured."""
         return [*self.key.leaves(), *self.reduce.leaves(), *self.group_size.leaves()]
 
     def start(self, run: IterationRun) -> Next:
@@ -436,7 +436,7 @@ class Given(Stage):
         self.tensor = tensor
 
     def leaves(self) -> list:
-        """The tensor."""
+        """Return the tensor."""
         return [self.tensor]
 
     def _take_bound(self, run: IterationRun) -> Bound:
@@ -452,5 +452,5 @@ class Given(Stage):
         return bound.stage.rows(run.within(bound))
 
     def start(self, run: IterationRun) -> Next:
-        """As the dataset does."""
+        """Start the dataset."""
         return self._take_bound(run).start(run)

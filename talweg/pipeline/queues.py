@@ -180,7 +180,7 @@ class QueueResource:
         return queues.get(self) or queues.setdefault(self, self.make())
 
     def element(self, arrays: list) -> Element:
-        """Arrays as an element; InvalidArgumentError unless they have the queue's shapes."""
+        """Return arrays as an element; InvalidArgumentError unless they have the queue's shapes."""
         for number, array in enumerate(arrays):
             shape = None if self.shapes is None else self.shapes[number]
             if shape is not None and not shape.is_compatible_with(np.shape(array)):

@@ -95,7 +95,7 @@ class RecordReader:
             yield line
 
     def readline(self) -> bytes:
-        """The bytes to the end of a line, with it; none at the end."""
+        """Return the bytes to the end of a line, with it; none at the end."""
         return self._call(self._file.readline)
 
     def read(self, count: int = -1) -> bytes:
@@ -125,7 +125,7 @@ class RecordReader:
 
 
 def unknown_compression(kind: str) -> Exception:
-    """The error for a kind of compression that there is not."""
+    """Return the error for a kind of compression that there is not."""
     text = compose("TW207", f"Unsupported compression_type: {kind}", "'', 'GZIP' or 'ZLIB'")
     return InvalidArgumentError(None, None, text)
 
@@ -143,7 +143,7 @@ def record_of(data: bytes) -> bytes:
 
 
 def records_in(path: str, compression: str = "") -> Iterator[bytes]:
-    """The records of a file; DataLossError where it is damaged or cut off."""
+    """Yield the records of a file; DataLossError where it is damaged or cut off."""
     with RecordReader(path, compression) as file:
         offset = 0
         while True:

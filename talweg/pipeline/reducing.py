@@ -56,7 +56,7 @@ class GroupByReducer(Stage):
         super().__init__(self.finalize.layout, source)
 
     def leaves(self) -> list:
-        """The tensors that the functions captured."""
+        """Return the tensors that the functions captured."""
         functions = (self.key, self.init, self.reduce, self.finalize)
         return [leaf for function in functions for leaf in function.leaves()]
 
@@ -128,11 +128,11 @@ class SparseBatch(Stage):
         self.count = count
 
     def leaves(self) -> list:
-        """The size of a batch."""
+        """Return the size of a batch."""
         return [self.count]
 
     def size(self, run: IterationRun) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), False)
 
     def start(self, run: IterationRun) -> Next:
@@ -252,7 +252,7 @@ class PadTo(Stage):
         self.place = len(element.flatten({k: spec[k] for k in spec if k < mask_key}))
 
     def size(self, run: IterationRun) -> int:
-        """The number asked for."""
+        """Return the number asked for."""
         return self.count
 
     def start(self, run: IterationRun) -> Next:

@@ -21,12 +21,12 @@ COUNTED, FIRST = 32, 10  # elements counted at a time; how many of each class ar
 
 
 def find_public(name: str) -> Callable[..., Any]:
-    """A public function."""
+    """Return a public function."""
     return hooks.exported(name)
 
 
 def acceptance(initial: Any, target: Any) -> tuple[Any, Any]:
-    """The probability to accept each class, and that of taking the data as it is."""
+    """Return the probability to accept each class, and that of taking the data as it is."""
     tiny = np.finfo(initial.dtype.numpy_dtype).tiny
     ratios = find_public("where")(
         initial > tiny, target / find_public("maximum")(initial, tiny), target * 0.0
@@ -36,7 +36,7 @@ def acceptance(initial: Any, target: Any) -> tuple[Any, Any]:
 
 
 def count_classes(classes: Any, number: int) -> Any:
-    """A dataset of the proportions of classes, as they are known when an element comes."""
+    """Return a dataset of the proportions of classes, as they are known when an element comes."""
 
     def update(seen: Any, found: Any) -> tuple[Any, Any]:
         one_hot = find_public("one_hot")(found, number, dtype=int64)

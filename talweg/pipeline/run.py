@@ -48,7 +48,7 @@ class IterationRun:
         self.state = Streams() if state is None else state
 
     def array(self, tensor: Any) -> Any:
-        """The array (or other content) of a tensor that the pipeline uses."""
+        """Return the array (or other content) of a tensor that the pipeline uses."""
         if type(tensor) is EagerTensor:
             array = tensor._array
         elif type(tensor) is Handle:
@@ -68,11 +68,11 @@ class IterationRun:
         return array.value if type(array) is Variant else array
 
     def number(self, value: object) -> int:
-        """An integer argument, which may be a tensor."""
+        """Return an integer argument, which may be a tensor."""
         return value if type(value) is int else int(self.array(value))
 
     def within(self, bound: Bound) -> IterationRun:
-        """The pass over a dataset that this one has met."""
+        """Return the pass over a dataset that this one has met."""
         return IterationRun(bound.values, bound.kept, self.state)
 
     def keep(self, owner: Any, make: Callable[[], Any]) -> Any:
@@ -101,17 +101,17 @@ class Bound:
         return self.stage.start(inner)
 
     def size(self) -> int:
-        """The number of elements, INFINITE or UNKNOWN."""
+        """Return the number of elements, INFINITE or UNKNOWN."""
         return self.stage.size(IterationRun(self.values, self.kept, False))
 
 
 def bind(stage: object) -> Bound:
-    """A dataset that uses no graph tensors."""
+    """Return a dataset that uses no graph tensors."""
     return Bound(stage, {}, None)
 
 
 def unknowns(stage: Stage) -> list:
-    """The graph tensors, and variables of graphs, that a pipeline uses."""
+    """Return the graph tensors, and variables of graphs, that a pipeline uses."""
     found: dict[int, Any] = {}
     for here in stages_of(stage):
         for leaf in here.leaves():
@@ -126,7 +126,7 @@ def needs_restart(stage: Stage) -> bool:
 
 
 def stages_of(stage: Stage) -> list:
-    """A stage and all that its elements come from, each once."""
+    """Return a stage and all that its elements come from, each once."""
     seen: dict[int, Any] = {}
     waiting = [stage]
     while waiting:

@@ -143,7 +143,7 @@ class _CacheWriter:
 
 
 def _hold_lock(path: str) -> BinaryIO:
-    """The lock file of a cache, held; AlreadyExistsError where another writer lives.
+    """Return the lock file of a cache, held; AlreadyExistsError where another writer lives.
 
     One that a killed process has left is taken over, where the system knows (flock).
     """
@@ -172,7 +172,7 @@ def _write_json(path: Path, value: object) -> None:
 
 
 def _records(layout: ElementLayout, paths: list[str], compression: str) -> Next:
-    """The elements in files of records, one file after the other."""
+    """Return the elements in files of records, one file after the other."""
     waiting = list(paths)
     source: Any = iter(())
 
@@ -341,7 +341,7 @@ class Saved(Stage):
 
 
 def load_layout(found: dict, element_spec: object) -> ElementLayout:
-    """The layout of a saved dataset; ValueError if the one given does not fit."""
+    """Return the layout of a saved dataset; ValueError if the one given does not fit."""
     own = ElementLayout(spec_from_json(found["spec"]))
     if element_spec is None:
         return own
@@ -402,7 +402,7 @@ class _Within:
 def shard_function(
     function: Callable[..., Any] | None, layout: ElementLayout
 ) -> DataFunction | None:
-    """The traced function that says which shard an element belongs to."""
+    """Return the traced function that says which shard an element belongs to."""
     if function is None:
         return None
     found = DataFunction(function, [layout], "shard_func")

@@ -47,7 +47,7 @@ class Dispatcher:
         return key
 
     def dataset(self, key: str) -> Any:
-        """The dataset of an id; NotFoundError if nobody registered it."""
+        """Return the dataset of an id; NotFoundError if nobody registered it."""
         if key not in self.datasets:
             text = f"Dataset id {key} not found at {self.address}"
             hint = "tf.data.experimental.service.register_dataset"
@@ -61,7 +61,7 @@ class Dispatcher:
 
 
 def find_dispatcher(address: str) -> Dispatcher:
-    """The dispatcher at an address; UnavailableError if this process has none there."""
+    """Return the dispatcher at an address; UnavailableError if this process has none there."""
     found = _dispatchers.get(address.rpartition("://")[2])
     if found is None:
         text = f"this process has no tf.data dispatcher at {address!r}"

@@ -175,7 +175,7 @@ def _reads(body: Body) -> bool:
 
 
 def _with_hints(stage: Stage, workers: int, index: int) -> Stage:
-    """A pipeline whose shards by SHARD_HINT are this worker's."""
+    """Return a pipeline whose shards by SHARD_HINT are this worker's."""
     inputs = [_with_hints(source, workers, index) for source in stage.inputs]
     found = _upon(stage, inputs) if inputs else stage
     if isinstance(found, Shard) and found.count == HINT:
@@ -240,7 +240,7 @@ class Together(PassOn):
 
 
 def nothing(spec: Any) -> Any:
-    """A leaf of an element without rows."""
+    """Return a leaf of an element without rows."""
     if hasattr(spec, "specs"):  # of several replicas
         return tuple([nothing(part) for part in spec.specs])
     if isinstance(spec, TensorSpec):

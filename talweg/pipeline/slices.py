@@ -23,7 +23,7 @@ from talweg.graph import structure
 
 
 def row_spec(spec: TypeSpec) -> TypeSpec:
-    """The spec of a row; ValueError for scalars."""
+    """Return the spec of a row; ValueError for scalars."""
     if isinstance(spec, NoneTensorSpec):
         return spec
     if isinstance(spec, ExtensionTypeSpec):
@@ -42,7 +42,7 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
 
 
 def batch_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
-    """The spec of a batch of leaves."""
+    """Return the spec of a batch of leaves."""
     if isinstance(spec, NoneTensorSpec):
         return spec
     if isinstance(spec, ExtensionTypeSpec):
@@ -108,7 +108,7 @@ def _sparse_rows(content: SparseTensor) -> Callable[[int], Any]:
 
 
 def stack_contents(items: list, spec: TypeSpec, component: int) -> Any:
-    """The batch of some contents of one spec; InvalidArgumentError where shapes differ."""
+    """Return the batch of some contents of one spec; InvalidArgumentError where shapes differ."""
     if type(spec) is TensorSpec:
         return stack_arrays(items, component)
     if isinstance(spec, NoneTensorSpec):
@@ -121,7 +121,7 @@ def stack_contents(items: list, spec: TypeSpec, component: int) -> Any:
 
 
 def stack_arrays(items: list, component: int) -> np.ndarray:
-    """Arrays of one shape as one array."""
+    """Return arrays of one shape as one array."""
     first = items[0]
     shape = first.shape
     out = np.empty((len(items), *shape), first.dtype)
@@ -195,7 +195,7 @@ def _as_content(part: object) -> Any:
 
 
 def _encoding(value: object) -> list:
-    """The tensors and composites that stand for a value with rows."""
+    """Return the tensors and composites that stand for a value with rows."""
     spec = value._type_spec
     return structure.flatten(encoder_of(spec).encode(spec, value, 1))
 

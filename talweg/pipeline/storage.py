@@ -20,7 +20,7 @@ class Prefetch(PassOn):
         self.ahead = size
 
     def leaves(self) -> list:
-        """The number of elements."""
+        """Return the number of elements."""
         return [self.ahead]
 
     def start(self, run: IterationRun) -> Next:

@@ -195,7 +195,7 @@ def zero_like(x: object):
 
 
 def one_like(x):
-    """Ones of x's dtype and shape; 1 for a Python number."""
+    """Return ones of x's dtype and shape; 1 for a Python number."""
     return 1 + zeros_of(x) if isinstance(x, Tensor) else 1
 
 

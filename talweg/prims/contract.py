@@ -23,7 +23,7 @@ FACTORS = NUMERIC - {int8, int16}  # TensorFlow multiplies matrices of these
 
 
 def adjoint(x):
-    """The conjugate transpose of the last two axes."""
+    """Return the conjugate transpose of the last two axes."""
     rank = len(x.dims)
     turned = transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
     return conj(turned) if x.dtype.is_complex else turned
@@ -136,7 +136,7 @@ class matmul:
 
 
 def _align_batch(size, x, batched: int, rank):
-    """`x` with its batch axis in front of `rank` axes, so that batch axes broadcast."""
+    """Return `x` with its batch axis in front of `rank` axes, so that batch axes broadcast."""
     if not batched:
         return x
     return reshape(x, shape=(size, *(1,) * (rank - len(x.dims) + 1), *x.dims[1:]))

@@ -212,7 +212,7 @@ class inner_value:
 
 
 def keep_fixed_dims(aval: Aval) -> tuple | None:
-    """The dimensions of `aval`, None where they are no numbers."""
+    """Return the dimensions of `aval`, None where they are no numbers."""
     if aval.dims is None:
         return None
     return tuple([size if type(size) is int else None for size in aval.dims])

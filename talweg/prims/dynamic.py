@@ -77,7 +77,7 @@ def slice_count(start: Size | None, stop: Size | None, step: int | None, size: S
 
 
 def slice_dims(dims: tuple, key: tuple):
-    """The dimensions of x[key] for x of shape `dims`."""
+    """Return the dimensions of x[key] for x of shape `dims`."""
     found = []
     for size, part in zip(dims, key):
         if type(part) is tuple:
@@ -87,7 +87,7 @@ def slice_dims(dims: tuple, key: tuple):
 
 
 def as_index(key: tuple, dims: tuple):
-    """The key as NumPy takes it; InvalidArgumentError for an index out of range."""
+    """Return the key as NumPy takes it; InvalidArgumentError for an index out of range."""
     index = []
     for axis, (size, part) in enumerate(zip(dims, key)):
         if type(part) is tuple:
@@ -104,7 +104,7 @@ def as_index(key: tuple, dims: tuple):
 
 
 def resolve_key(key: tuple, dims: tuple):
-    """The key as bounds of a `strided_slice` that keeps all axes."""
+    """Return the key as bounds of a `strided_slice` that keeps all axes."""
     begin, end, strides = [], [], []
     for place, size in enumerate(dims):
         part = key[place] if place < len(key) else (None, None, None)
@@ -255,7 +255,7 @@ class block:
 
 
 def zero_of(x):
-    """A scalar zero of the dtype of x."""
+    """Return a scalar zero of the dtype of x."""
     return hooks.convert_to_tensor(x.dtype.numpy_dtype.type(0))
 
 
@@ -268,7 +268,7 @@ def _check_vector(name: str, shape: Aval):
 
 
 def _constant_array(x: np.ndarray):
-    """The array of a constant, for `expand` rules."""
+    """Return the array of a constant, for `expand` rules."""
     return np.broadcast_to(x.content, x.dims)
 
 

@@ -40,7 +40,7 @@ def half_size(length: int):
 
 
 def as_real(size: int, dtype: DType):
-    """A size as a factor for real tensors of `dtype`."""
+    """Return a size as a factor for real tensors of `dtype`."""
     return float(size) if type(size) is int else as_factor(size, dtype)
 
 
@@ -360,7 +360,7 @@ class overlap_add:
 
 
 def _first(frames, count: object):
-    """The first `count` frames; a longer signal has more."""
+    """Return the first `count` frames; a longer signal has more."""
     return (
         frames
         if same(frames.dims[-2], count)

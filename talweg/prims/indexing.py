@@ -70,7 +70,7 @@ def _gather_dims(name: str, x, i: np.ndarray, axis: int, batch_dims: int):
 
 
 def _split_dims(dims: Sequence[Any], axis: int, batch_dims: int):
-    """The sizes of the batch axes, the axes before the gathered one, and those after it."""
+    """Return the sizes of the batch axes, the axes before the gathered one, and those after it."""
     prod = math.prod
     return prod(dims[:batch_dims]), prod(dims[batch_dims:axis]), prod(dims[axis + 1 :])
 
@@ -220,7 +220,7 @@ def sum_of(x):
 
 
 def in_float32(t, name: str, operands, place, params):
-    """A sum (product) of 16-bit floats computed in float32, for `expand` rules."""
+    """Return a sum (product) of 16-bit floats computed in float32, for `expand` rules."""
     x = operands[place]
     if not (x.dtype.is_floating and x.dtype.size == 2):
         return NotImplemented
@@ -229,7 +229,7 @@ def in_float32(t, name: str, operands, place, params):
 
 
 def slices(g, i: np.ndarray, x: np.ndarray, dtype):
-    """The cotangent `g` of rows i of x, as IndexedSlices."""
+    """Return the cotangent `g` of rows i of x, as IndexedSlices."""
     try:
         count, rest = math.prod(i.dims), x.dims[1:]
     except NeedsStaticError:
@@ -242,7 +242,7 @@ def slices(g, i: np.ndarray, x: np.ndarray, dtype):
 
 
 def _make_unranked_slices(g: np.ndarray, i: np.ndarray, x: np.ndarray, dtype):
-    """`slices` of a tensor whose rank a graph does not know."""
+    """Return `slices` of a tensor whose rank a graph does not know."""
     whole, reshape_to = later("shape_of")(x, dtype=dtype), later("reshape_to")
     first = hooks.convert_to_tensor(np.array([-1], dtype.numpy_dtype))
     sizes = concat(first, later("slice_by")(whole, key=((1, None, None),)), axis=0)
@@ -292,7 +292,7 @@ class gather_rows:
 
 
 def nd_dims(name: str, shape: Sequence[Any], i: np.ndarray):
-    """The dimensions of the slices that indices i [..., depth] name in `shape`."""
+    """Return the dimensions of the slices that indices i [..., depth] name in `shape`."""
     check_index(name, i.dtype)
     if i.ndim == 0:
         raise invalid("TW203", f"{name}: indices is a scalar", "indices of rank at least 1")
@@ -310,7 +310,7 @@ def nd_dims(name: str, shape: Sequence[Any], i: np.ndarray):
 
 
 def _flat_rows(name: str, i: np.ndarray, shape: Sequence[Any]):
-    """The row number of every index in an array of `shape` flattened to rows."""
+    """Return the row number of every index in an array of `shape` flattened to rows."""
     depth = i.shape[-1]
     sizes = np.array(shape[:depth], np.int64)
     wrong = (i < 0) | (i >= sizes)
@@ -329,7 +329,7 @@ def _flat_rows(name: str, i: np.ndarray, shape: Sequence[Any]):
 
 
 def _as_rows(array: np.ndarray, depth: int):
-    """A copy of `array` as a matrix with a row for each index of `depth` numbers."""
+    """Return a copy of `array` as a matrix with a row for each index of `depth` numbers."""
     rows = math.prod(array.shape[:depth])
     return np.array(array).reshape(rows, math.prod(array.shape[depth:]))
 

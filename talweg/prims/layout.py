@@ -17,7 +17,7 @@ from talweg.core.shapes import merge_equal_shapes, normalize_axis
 
 
 def batch_to_front(size: object, x, batched: object):
-    """`x` with a batch axis in front: its own, or `size` copies of it."""
+    """Return `x` with a batch axis in front: its own, or `size` copies of it."""
     return x if batched else broadcast_to(x, shape=(size, *x.dims))
 
 
@@ -129,7 +129,7 @@ class reshape:
 
 
 def like(g, x):
-    """`g` in the shape of x, of which a graph may not even know the rank."""
+    """Return `g` in the shape of x, of which a graph may not even know the rank."""
     try:
         return reshape(g, shape=x.dims)
     except NeedsStaticError:
@@ -184,7 +184,7 @@ class transpose:
 
 
 def inverse_permutation(perm: tuple) -> tuple:
-    """The permutation that undoes `perm`."""
+    """Return the permutation that undoes `perm`."""
     inverse = [0] * len(perm)
     for place, axis in enumerate(perm):
         inverse[axis] = place

@@ -46,7 +46,7 @@ EMPTY = Sample([0, 3], axes=(0,), keepdims=False)
 
 
 def reduce_dims(dims, axes, keepdims):
-    """The dimensions left after reducing over `axes`."""
+    """Return the dimensions left after reducing over `axes`."""
     if axes is None:
         return ()
     if keepdims:
@@ -184,7 +184,7 @@ def widen(t, x):
 
 
 def narrow(t, x, dtype):
-    """`x` as `dtype`, for `expand` rules."""
+    """Return `x` as `dtype`, for `expand` rules."""
     return x if x.dtype is dtype else t.cast(x, dtype=dtype)
 
 
@@ -268,7 +268,7 @@ class reduce_prod:
 
 
 def conjugate(x):
-    """The conjugate of complex numbers, real numbers as they are."""
+    """Return the conjugate of complex numbers, real numbers as they are."""
     return conj(x) if x.dtype.is_complex else x
 
 

@@ -46,7 +46,7 @@ def element_dims(size: Size, dims: tuple | None, dtype: DType):
 
 
 def find_dims(x):
-    """The dimensions of a tensor; None if its rank is not known."""
+    """Return the dimensions of a tensor; None if its rank is not known."""
     aval = getattr(x, "aval", None)
     return x.dims if aval is None else aval.dims
 

@@ -200,7 +200,7 @@ class size_value:
 
 
 def as_factor(size: Size, dtype: object):
-    """A size as an int or, where it is symbolic, as a scalar tensor of `dtype`."""
+    """Return a size as an int or, where it is symbolic, as a scalar tensor of `dtype`."""
     return size if type(size) is int else size_value(size=size, dtype=dtype)
 
 

@@ -153,7 +153,7 @@ class Cluster:
         return self.watch(lambda: getattr(self._mesh, how)(flat))
 
     def sum(self, arrays: Sequence[np.ndarray], name: str = "") -> list[np.ndarray]:
-        """The sums of arrays over all workers: those of one dtype are exchanged together."""
+        """Return the sums of arrays over all workers: those of one dtype are exchanged together."""
         arrays = [np.asarray(array) for array in arrays]
         with self._one:
             self.need_same(f"sum {name}{_kinds(arrays)}")
@@ -172,7 +172,7 @@ class Cluster:
             return sums
 
     def gather(self, array: np.ndarray, name: str = "") -> list[np.ndarray]:
-        """The arrays of all workers, which may have different sizes."""
+        """Return the arrays of all workers, which may have different sizes."""
         array = np.asarray(array, order="C")
         if array.dtype == object:
             raise precondition("strings are not exchanged between workers", "numbers")
@@ -192,7 +192,7 @@ class Cluster:
             return [np.frombuffer(row[:n].tobytes(), array.dtype).reshape(s) for row, n, s in pairs]
 
     def broadcast(self, array: np.ndarray, name: str = "") -> np.ndarray:
-        """The first worker's array, bit for bit, on all of them."""
+        """Return the first worker's array, bit for bit, on all of them."""
         array = np.asarray(array, order="C")
         if array.dtype == object:
             return array
@@ -228,7 +228,7 @@ def _free_port() -> int:
 
 
 def cluster_of(resolver: Any) -> Cluster | None:
-    """The cluster that a resolver names; None for one worker.
+    """Return the cluster that a resolver names; None for one worker.
 
     FailedPreconditionError if the process is a worker of another cluster already.
     """

@@ -14,7 +14,7 @@ DEFAULT = Contexts.bottom = Strategy()
 
 @export("distribute.get_strategy")
 def get_strategy() -> Any:
-    """The strategy in whose scope or replica this runs; the default one outside all.
+    """Return the strategy in whose scope or replica this runs; the default one outside all.
 
     >>> import talweg as tf
     >>> tf.distribute.get_strategy().num_replicas_in_sync

@@ -34,7 +34,7 @@ class DistributedIterator(OwnedIterator):
         return super().__next__()
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element; OutOfRangeError at the end, ValueError inside of a replica."""
+        """Return the next element; OutOfRangeError at the end, ValueError inside of a replica."""
         self._check_outside()
         return super().get_next(name)
 
@@ -119,14 +119,14 @@ def distribute_dataset(
 
 
 def _together(dataset: Dataset, cluster: Cluster) -> Dataset:
-    """A dataset that ends on all workers at once."""
+    """Return a dataset that ends on all workers at once."""
     return Dataset.of(Together(dataset.stage, cluster.any_has, cluster.tell_failure), dataset)
 
 
 def from_function(
     function: Callable, context: InputContext, count: int = 1, cluster: Cluster | None = None
 ) -> DistributedDataset:
-    """The dataset whose elements go to the `count` replicas here in turn."""
+    """Return the dataset whose elements go to the `count` replicas here in turn."""
     dataset = function(context)
     if not isinstance(dataset, Dataset):
         raise type_error(

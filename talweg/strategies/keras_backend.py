@@ -56,12 +56,12 @@ def distribution() -> Any:
 
 
 def layout_of(tensor_layout: Any) -> Any:
-    """The layout of dtensor behind one of Keras."""
+    """Return the layout of dtensor behind one of Keras."""
     return getattr(tensor_layout, "backend_layout", tensor_layout)
 
 
 def distribute_tensor(tensor: Any, layout: Any) -> Any:
-    """A tensor shared out as a layout of Keras says; nests leaf by leaf."""
+    """Return a tensor shared out as a layout of Keras says; nests leaf by leaf."""
     if isinstance(tensor, (list, tuple, dict)):
         return look_up("nest.map_structure")(lambda x: distribute_tensor(x, layout), tensor)
     return look_up(DTENSOR + "relayout")(tensor, layout_of(layout))

@@ -23,13 +23,13 @@ RETRY = 0.1  # seconds until a worker knocks again
 
 
 def unavailable(happened: str, hint: str = "") -> UnavailableError:
-    """The error of a worker that is not there, or not any more."""
+    """Return the error of a worker that is not there, or not any more."""
     hint = hint or "start all workers again: they go on from the last checkpoint"
     return UnavailableError(None, None, compose("TW406", happened, hint=hint))
 
 
 def precondition(happened: str, expected: str = "", hint: str = "") -> FailedPreconditionError:
-    """The error of workers that do not do the same."""
+    """Return the error of workers that do not do the same."""
     return FailedPreconditionError(None, None, compose("TW406", happened, expected, hint))
 
 
@@ -283,7 +283,7 @@ class Meeting:
 
 
 def _server(port: int) -> socket.socket:
-    """A socket at which other machines can knock."""
+    """Return a socket at which other machines can knock."""
     try:
         return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
     except (OSError, ValueError):
@@ -300,7 +300,7 @@ def _join_names(names: list[str]) -> str:
 
 
 def _difference(theirs: Any, about: dict) -> str:
-    """The first thing in which two workers differ."""
+    """Return the first thing in which two workers differ."""
     theirs = theirs if isinstance(theirs, dict) else {}
     for key, value in about.items():
         if theirs.get(key) != value:

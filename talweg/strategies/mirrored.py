@@ -175,7 +175,7 @@ class MirroredExtended(StrategyExtended):
         return run_replicas(replicas, fn, args, kwargs)
 
     def trace_together(self, own: Function) -> Function:
-        """A function that runs a traced one in all replicas, in one graph."""
+        """Return a function that runs a traced one in all replicas, in one graph."""
         found = self._together.get(own)
         if found is not None:
             return found
@@ -194,7 +194,7 @@ class MirroredExtended(StrategyExtended):
         return getattr(v, "distribute_strategy", None) is self.container_strategy
 
     def value_container(self, value: object) -> Any:
-        """The variable that a replica's part belongs to; other values as they are."""
+        """Return the variable that a replica's part belongs to; other values as they are."""
         own = getattr(value, "_distributed_container", None)
         return value if own is None else own()
 
@@ -231,7 +231,7 @@ class SeveralReplicas(Strategy):
             )
 
     def scope(self) -> contextlib.AbstractContextManager:
-        """A block in which this strategy is in force; variables made inside are mirrored."""
+        """Return a block in which this strategy is in force; variables made inside are mirrored."""
         return self._entered()
 
     @contextlib.contextmanager
@@ -264,12 +264,12 @@ class SeveralReplicas(Strategy):
         return reduce_nest(reduce_op, value, axis, self.replicas_here, self.extended.cluster)
 
     def gather(self, value: TensorLike, axis: int) -> Any:
-        """The replicas' values joined along `axis`."""
+        """Return the replicas' values joined along `axis`."""
         self.need_all("gather")
         return gather_values(value, axis, self.extended.cluster)
 
     def experimental_local_results(self, value: object) -> tuple:
-        """The values of the replicas: a tuple with one for each."""
+        """Return the values of the replicas: a tuple with one for each."""
         return local_results(value, self.replicas_here)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
@@ -280,7 +280,7 @@ class SeveralReplicas(Strategy):
         return regroup(found, PerReplica, always=True)
 
     def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
-        """The dataset with each batch divided among the replicas."""
+        """Return the dataset with each batch divided among the replicas."""
         check_options(options)
         return distribute_dataset(dataset, self.replicas_here, self.extended.cluster)
 

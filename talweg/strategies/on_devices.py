@@ -52,7 +52,7 @@ class ReplicaState:
     """The state of a program that is compiled for the first replica's values."""
 
     def get(self, handle: Any, default: Any = None) -> Any:
-        """The array of a variable's first part, or the stream of an operation."""
+        """Return the array of a variable's first part, or the stream of an operation."""
         return STATE.get(handle, default)
 
     __getitem__ = get
@@ -114,7 +114,7 @@ class ReplicatedFunction:
         self._function._replicas = None
 
     def trace(self, args: tuple, kwargs: dict) -> Any:
-        """The trace for arguments of the first replica, and these taken apart."""
+        """Return the trace for arguments of the first replica, and these taken apart."""
         found, taken = self._function._find(args, kwargs)
         if taken.variables:
             raise NotTracedOnceError("variables are among its arguments")
@@ -184,7 +184,7 @@ class ReplicatedFunction:
         return regroup(results)
 
     def _run(self, prepared: Prepared, mesh: Any) -> list:
-        """The outputs, each an array with a row for every replica."""
+        """Return the outputs, each an array with a row for every replica."""
         concrete, version, columns, apart, outside = prepared
         inputs = [
             mesh.put([x._array for x in column]) if own else column[0]._array
@@ -212,7 +212,7 @@ class ReplicatedFunction:
     def _compile(
         self, program: Any, first: list, outside: list, apart: list, mesh: Any, concrete: Any
     ) -> Any:
-        """The program, compiled for these arguments."""
+        """Return the program, compiled for these arguments."""
         arguments = [*first, *[x._array for x in outside]]
         apart_too = [mesh.elsewhere or type(value) is Handle for value in concrete._outside]
         own = [*apart, *apart_too]
@@ -222,13 +222,13 @@ class ReplicatedFunction:
             raise NotTracedOnceError(str(error)) from None
 
     def _owners(self, handles: list) -> list:
-        """The parts of variables, which are held while a program changes them."""
+        """Return the parts of variables, which are held while a program changes them."""
         return [
             part for handle in handles for part in handle.owner()._distributed_container().values
         ]
 
     def _state(self, handle: Any, mesh: Any) -> Any:
-        """The values that replicas have of a variable: one for each."""
+        """Return the values that replicas have of a variable: one for each."""
         variable = handle.owner()
         container = variable._distributed_container() if type(variable) is ReplicaPart else None
         if isinstance(container, DistributedVariable):
@@ -291,7 +291,7 @@ PLACE = object()  # of a tensor, in a nest of arguments
 
 
 def take_apart(value: Any, tensors: list) -> Any:
-    """A nest with places where there are tensors, which are put into a list."""
+    """Return a nest with places where there are tensors, which are put into a list."""
     if isinstance(value, (Symbol, EagerTensor)):
         tensors.append(value)
         return PLACE
@@ -325,7 +325,7 @@ def read_now(handle: Any) -> Symbol:
 
 
 def in_graph(extended: Any, replicas: ReplicatedFunction, function: Any, given: tuple) -> Any:
-    """A run of all replicas as a step of the graph under construction."""
+    """Return a run of all replicas as a step of the graph under construction."""
     graph: Any = dispatch.context.base
     tensors: list = []
     template = take_apart(given, tensors)

@@ -85,7 +85,7 @@ def make_on_device(fn: Any, layout: Layout, args: tuple, kwargs: dict) -> Any:
 
 
 def layout_of(tensor: Any) -> Layout | None:
-    """The layout of a tensor whose parts devices have; None for other tensors."""
+    """Return the layout of a tensor whose parts devices have; None for other tensors."""
     array = spread.array_of(tensor) if dispatch.state.meshes else None
     if array is None:
         return None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def reduce_values(how: ReduceOp, values: Sequence[Any]) -> Any:
-    """The sum or mean of one value of each replica of this worker."""
+    """Return the sum or mean of one value of each replica of this worker."""
     values = list(values)
     if any([isinstance(value, IndexedSlices) for value in values]):
         return _join_slices(reduce_op(how), values)
@@ -33,7 +33,7 @@ def reduce_values(how: ReduceOp, values: Sequence[Any]) -> Any:
 def reduce_together(
     how: ReduceOp, columns: Sequence[Sequence[Any]], cluster: Cluster | None
 ) -> list:
-    """The sums or means of values of each replica of all workers, exchanged together."""
+    """Return the sums or means of values of each replica of all workers, exchanged together."""
     if cluster is None:
         return [reduce_values(how, values) for values in columns]
     totals = sum_over_workers(cluster, [reduce_values(ReduceOp.SUM, values) for values in columns])
@@ -50,7 +50,7 @@ def _divide(total: Any, count: int) -> Any:
 
 
 def _join_slices(how: ReduceOp, values: list) -> IndexedSlices:
-    """All slices of all replicas, one after the other."""
+    """Return all slices of all replicas, one after the other."""
     join = look_up("concat")
     rows = join([value.values for value in values], 0)
     if how is ReduceOp.MEAN:
@@ -120,7 +120,7 @@ def reduce_nest(
 
 
 def gather_values(value: object, axis: int, cluster: Cluster | None = None) -> Any:
-    """The replicas' values one after the other along an axis; ValueError for scalars."""
+    """Return the replicas' values one after the other along an axis; ValueError for scalars."""
 
     def leaf(one: object) -> Any:
         own = cluster if not place.traced else None

@@ -117,7 +117,7 @@ class ReplicaThreadContext(ReplicaContext):
     def all_reduce(
         self, reduce_op: ReduceOp | str, value: TensorLike, options: object = None
     ) -> Any:
-        """The sum or mean of `value` over the replicas; a nest is one, too.
+        """Return the sum or mean of `value` over the replicas; a nest is one, too.
 
         Its derivative is the sum, or mean, of the cotangents of all replicas.
         """
@@ -177,7 +177,7 @@ def _of_replicas(value: object, count: int = 1) -> Any:
 
 
 def _exchange(value: object, meet: Callable) -> Any:
-    """A nest after its leaves have met those of the other replicas."""
+    """Return a nest after its leaves have met those of the other replicas."""
     leaves = structure.flatten(value)
     if not leaves:
         return value

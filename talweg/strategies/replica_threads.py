@@ -97,7 +97,7 @@ class Replica:
 
 
 def _state_of(graph: TraceGraph | None) -> dict:
-    """The scopes entered in a graph; each replica has its own."""
+    """Return the scopes entered in a graph; each replica has its own."""
     return {} if graph is None else {name: getattr(graph, name) for name in STATE}
 
 

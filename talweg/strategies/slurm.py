@@ -119,7 +119,7 @@ class SlurmClusterResolver(ClusterResolver):
             raise RuntimeError(f"Requested {wanted} tasks but only {count} were assigned.")
 
     def cluster_spec(self) -> ClusterSpec:
-        """The tasks, by job; afterwards this task knows its job and number."""
+        """Return the tasks, by job; afterwards this task knows its job and number."""
         places = [(node, k) for node, tasks in self._nodes.items() for k in range(tasks)]
         found: dict[str, list[str]] = {}
         number = 0
@@ -147,7 +147,7 @@ class SlurmClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: object = None
     ) -> dict:
-        """The GPUs of each task."""
+        """Return the GPUs of each task."""
         return {"GPU": self._gpus} if self._gpus else {}
 
 

@@ -53,7 +53,7 @@ class InputContext:
         return f"tf.distribute.InputContext(input pipeline id {own}, total: {total})"
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """The size of a replica's batch; ValueError unless it divides the global one."""
+        """Return the size of a replica's batch; ValueError unless it divides the global one."""
         if global_batch_size % self.num_replicas_in_sync:
             raise value_error(
                 "TW207",

@@ -70,7 +70,7 @@ class WorkerExtended(MirroredExtended):
 
 
 def kind_of(device: str) -> str:
-    """The kind of a device: "CPU", "GPU"."""
+    """Return the kind of a device: "CPU", "GPU"."""
     return device.rpartition("device:")[2].partition(":")[0]
 
 

@@ -142,7 +142,7 @@ def _metadata(plugin: str) -> bytes:
 
 
 def _run_metadata(calls: _Calls | None) -> Any:
-    """A RunMetadata message with the graph of each function, serialized."""
+    """Return a RunMetadata message with the graph of each function, serialized."""
     message = messages().RunMetadata()
     for concrete in calls.functions or () if calls is not None else ():
         data = graph_bytes(concrete.graph)

@@ -42,7 +42,7 @@ state = carry_context(_State())
 
 
 def session_graph() -> Any:
-    """The graph of sessions (`tf.Graph`) that is in force, or None."""
+    """Return the graph of sessions (`tf.Graph`) that is in force, or None."""
     base = dispatch.context.base
     while base is not None and base.building_function:
         base = base.outer
@@ -61,7 +61,7 @@ class SummaryWriter:
         raise NotImplementedError
 
     def as_default(self, step: TensorLike | None = None) -> Any:
-        """A context in which this is the default writer; it flushes at its end."""
+        """Return a context in which this is the default writer; it flushes at its end."""
         raise NotImplementedError
 
     def init(self) -> Any:
@@ -239,7 +239,7 @@ class _DefaultWriter:
 @export("summary.create_noop_writer")
 @as_it_is
 def create_noop_writer() -> SummaryWriter:
-    """A writer that does nothing at all.
+    """Return a writer that does nothing at all.
 
     >>> import talweg as tf
     >>> with tf.summary.create_noop_writer().as_default():
@@ -284,7 +284,7 @@ def create_file_writer(
     experimental_trackable: bool = False,
     experimental_mesh: Any = None,
 ) -> SummaryWriter:
-    """A writer of event files in the directory `logdir`, which is made if need be.
+    """Return a writer of event files in the directory `logdir`, which is made if need be.
 
     Events are written when more than `max_queue` (10) wait, when one comes `flush_millis` (120000)
     after the last time, and by flush and close.  filename_suffix=".v2" ends the file's name.  In a

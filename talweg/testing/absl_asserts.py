@@ -163,7 +163,7 @@ class AbslAsserts:
         *args: object,
         **kwargs: object,
     ) -> Any:
-        """The call, or the block, raises this exception with exactly this text."""
+        """Assert that the call, or the block, raises this exception with exactly this text."""
         context = self._raises_literally(expected_exception, expected_exception_message)
         if callable_obj is None:
             return context

@@ -32,7 +32,7 @@ STEP = 1.0 / 1024
 def compute_gradient(
     f: Callable[..., Any], x: Sequence[Any], delta: float | None = None
 ) -> tuple[tuple, tuple]:
-    """The Jacobians of f(*x), by the tape and by central differences.
+    """Return the Jacobians of f(*x), by the tape and by central differences.
 
     f: a function of tensors that returns one tensor.  x: a list of what its arguments are, floats
     or complex numbers.  delta: the step of the differences (1/1024).  Returns two tuples with an
@@ -180,7 +180,7 @@ def is_gpu_available(
 
 @export("test.gpu_device_name")
 def gpu_device_name() -> str:
-    """The name of a GPU: empty, since there is none.
+    """Return the name of a GPU: empty, since there is none.
 
     >>> import talweg as tf
     >>> tf.test.gpu_device_name()
@@ -227,7 +227,7 @@ def is_cpu_target_available(target: str) -> bool:
 
 @export("test.disable_with_predicate")
 def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Callable[..., Any]:
-    """A decorator of test methods: skipped with this message where `pred()` is true.
+    """Return a decorator of test methods: skipped with this message where `pred()` is true.
 
     >>> import talweg as tf
     >>> class Example(tf.test.TestCase):
@@ -305,7 +305,7 @@ class Benchmark:
         return not any(name.startswith("benchmark") for name in dir(cls))
 
     def evaluate(self, tensors: Any) -> Any:
-        """A nest of tensors as NumPy values."""
+        """Return a nest of tensors as NumPy values."""
         return evaluate_nest(tensors)
 
     def report_benchmark(

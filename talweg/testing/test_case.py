@@ -90,7 +90,7 @@ class EagerSession:
         self.graph = None
 
     def run(self, fetches: list[Any], *args: object, **kwargs: object) -> Any:
-        """The NumPy values of a nest of tensors; TypeError for a feed_dict."""
+        """Return the NumPy values of a nest of tensors; TypeError for a feed_dict."""
         if args or kwargs.get("feed_dict"):
             raise type_error("TW402", "session.run: a feed_dict needs a graph; tensors have values")
         return evaluate_nest(fetches)
@@ -125,11 +125,11 @@ class TestCase(AbslAsserts, unittest.TestCase):
     # -- values and sessions
 
     def evaluate(self, tensors: dict[Any, Any]) -> Any:
-        """A nest of tensors as NumPy values."""
+        """Return a nest of tensors as NumPy values."""
         return evaluate_nest(tensors)
 
     def evaluate_if_both_tensors(self, a: TensorLike, b: TensorLike) -> tuple:
-        """(a, b), evaluated if both are tensors."""
+        """Return (a, b), evaluated if both are tensors."""
         if is_tensor_like(a) and is_tensor_like(b):
             return evaluate_nest(a), evaluate_nest(b)
         return a, b
@@ -144,20 +144,20 @@ class TestCase(AbslAsserts, unittest.TestCase):
     cached_session = session
 
     def test_session(self, *args: Any, **kwargs: Any) -> Any:
-        """The older name of `session`; a runner that takes it for a test skips it."""
+        """Return the older name of `session`; a runner that takes it for a test skips it."""
         if self._testMethodName == "test_session":
             self.skipTest("a context, not a test")
         return self.session(*args, **kwargs)
 
     def get_temp_dir(self) -> str:
-        """A directory for this test, the same at every call, removed after it."""
+        """Return a directory for this test, the same at every call, removed after it."""
         if self._directory is None:
             self._directory = tempfile.mkdtemp(prefix=f"{type(self).__name__}_")
             self.addCleanup(shutil.rmtree, self._directory, ignore_errors=True)
         return self._directory
 
     def checkedThread(self, target: Callable, args: Any = None, kwargs: Any = None) -> Any:
-        """A thread whose `join` fails the test if `target` raised."""
+        """Return a thread whose `join` fails the test if `target` raised."""
         return CheckedThread(self, target, args or (), kwargs or {})
 
     # -- closeness
@@ -409,7 +409,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
     def assertRaisesIncompatibleShapesError(self, exception_type: object = OpError) -> Any:
-        """The block raises an error that says that shapes do not go together."""
+        """Assert that the block raises an error about shapes that do not go together."""
         return self.assertRaisesWithPredicateMatch(
             exception_type, r"(?i)incompatible shapes|broadcast|must match|dimensions"
         )

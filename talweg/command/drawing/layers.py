@@ -64,7 +64,7 @@ class EdgeCrossing:
 
 
 def lift_edges(picture: Picture) -> dict[Group, EdgeCrossing]:
-    """The edges of each group: those of items, at the innermost group around both ends."""
+    """Return the edges of each group: those of items, at the innermost group around both ends."""
     crossing: dict[Group, EdgeCrossing] = defaultdict(EdgeCrossing)
     paths: dict[Any, list] = {}
     for source, target in picture.edges:
@@ -83,7 +83,7 @@ def lift_edges(picture: Picture) -> dict[Group, EdgeCrossing]:
 
 
 def arrange(picture: Picture) -> dict[Group, Layers]:
-    """The rows of every group of a picture."""
+    """Return the rows of every group of a picture."""
     edges = lift_edges(picture)
     found, pending = {}, [picture.root]
     while pending:
@@ -157,7 +157,7 @@ def upward(members: list, edges: list) -> set:
 
 
 def first_of(member: DrawnItem | Group) -> int:
-    """The number of the first item in a member."""
+    """Return the number of the first item in a member."""
     numbers, pending = [], [member]
     while pending:
         each = pending.pop()
@@ -265,7 +265,7 @@ def order(rows: list[list], links: list[tuple[Any, Any]]) -> None:
 
 
 def mean(member: Bend | DrawnItem | Group, neighbours: dict, place: dict) -> float:
-    """The mean place of a member's neighbours; its own without any."""
+    """Return the mean place of a member's neighbours; its own without any."""
     found = neighbours.get(member)
     if not found:
         return place[member]

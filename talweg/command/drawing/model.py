@@ -46,7 +46,7 @@ class Group:
     members: list[Any] = field(default_factory=list)  # items and groups, as they were made
 
     def above(self) -> list[Group]:
-        """The groups around it, the outermost first, itself last."""
+        """Return the groups around it, the outermost first, itself last."""
         found: list[Any] = []
         group: Any = self
         while group is not None:
@@ -55,7 +55,7 @@ class Group:
         return found[::-1]
 
     def items(self) -> list[DrawnItem]:
-        """The items in it, however deep."""
+        """Return the items in it, however deep."""
         found: list[DrawnItem] = []
         pending: list[Any] = [self]
         while pending:
@@ -79,7 +79,7 @@ class Group:
         return most if is_most and most in ("gradient", "variable") else ""
 
     def groups(self) -> list[Group]:
-        """The groups directly in it."""
+        """Return the groups directly in it."""
         return [member for member in self.members if isinstance(member, Group)]
 
 
@@ -125,7 +125,7 @@ class Picture:
 
 
 def of_function(concrete: ConcreteFunction) -> Picture:
-    """The picture of a trace of a `tf.function`."""
+    """Return the picture of a trace of a `tf.function`."""
     body = concrete.body
     taken = concrete.captured_inputs
     names = [*concrete._argument_names, *[_name_of_captured(value) for value in taken]]
@@ -174,7 +174,7 @@ def settle(picture: Picture) -> None:
 
 
 def common(groups: list[Any]) -> Group | None:
-    """The innermost scope around all groups."""
+    """Return the innermost scope around all groups."""
     paths = [group.above() for group in groups]
     found = None
     for level in zip(*paths):
@@ -224,7 +224,7 @@ def gather(items: list[DrawnItem], group: Group) -> Group:
 
 
 def of_body(body: Body, title: str) -> Picture:
-    """The picture of a body that stands alone."""
+    """Return the picture of a body that stands alone."""
     maker = _ModelMaker(Picture(title, Group(title, "function")))
     for place, node in enumerate(body.inputs):
         maker.input(node, f"argument {place}", "input", maker.picture.root)
@@ -249,7 +249,7 @@ class _ModelMaker:
     # -- items
 
     def input(self, node: Node, name: str, kind: str, group: Group) -> DrawnItem:
-        """A value from outside."""
+        """Return a value from outside."""
         return self._add(node, DrawnItem(name, kind, _shape(node), name, _line(node)), group)
 
     def nodes(self, nodes: list[Node], group: Group) -> None:
@@ -347,13 +347,13 @@ class _ModelMaker:
             self.picture.join(source, item, text or _shape(operand))
 
     def item_of(self, node: Node) -> DrawnItem | None:
-        """The item that shows a node's result; None if it is written into its users."""
+        """Return the item that shows a node's result; None if it is written into its users."""
         while node.prim.role in PASSED_ON and node.inputs:
             node = node.inputs[0]
         return self.found.get(node)
 
     def scope(self, path: str, group: Group) -> Group:
-        """The group of a name scope inside `group`."""
+        """Return the group of a name scope inside `group`."""
         for part in path.split("/") if path else ():
             key = (group, part)
             found = self.scopes.get(key)
@@ -365,7 +365,7 @@ class _ModelMaker:
 
 
 def shorten(label: str) -> str:
-    """A label that fits into a box: long ones lose their middle."""
+    """Return a label that fits into a box: long ones lose their middle."""
     return label if len(label) <= LONGEST else f"{label[:12]}…{label[13 - LONGEST :]}"
 
 

@@ -23,7 +23,7 @@ SIZES = {
 
 
 def draw(pictures: list[Picture], depth: int | None = None, title: str = "talweg") -> str:
-    """The page of some pictures."""
+    """Return the page of some pictures."""
     kinds = {item.kind for picture in pictures for item in picture.items}
     data = {
         "sizes": SIZES,
@@ -41,7 +41,7 @@ def draw(pictures: list[Picture], depth: int | None = None, title: str = "talweg
 
 
 def as_data(picture: Picture, depth: int | None = None) -> dict:
-    """A picture for the page's script: items are numbered first, then groups, then bends."""
+    """Return a picture for the page's script: items are numbered first, then groups, then bends."""
     groups, pending = [], [picture.root]
     while pending:
         groups.append(pending.pop())

@@ -47,7 +47,7 @@ class PlacedPicture:
 
 
 def size_of(member: DrawnItem | Group) -> tuple[float, float]:
-    """The size of an item or of a folded group."""
+    """Return the size of an item or of a folded group."""
     if isinstance(member, Group):
         return max(70.0, LETTER * len(f"{member.title} ({member.count()})") + 30), FOLDED_HEIGHT
     letters = max(len(member.label), 0.86 * len(member.shape))
@@ -140,7 +140,7 @@ class _Inside:
             self.middles[member] = start + offset
 
     def size(self, least: float) -> tuple[float, float]:
-        """The size of the group when open; at least as wide as its title."""
+        """Return the size of the group when open; at least as wide as its title."""
         gaps = ROW_GAP * max(0, len(self.rows) - 1)
         height = sum(self.heights) + gaps + HEADER + PADDING
         return max(least, self.right - self.left + 2 * PADDING), height
@@ -173,7 +173,7 @@ def _neighbours(layers: Layers) -> dict[Any, tuple[list, list]]:
 
 
 def pool_adjacent_violators(wanted: list[float], weights: list[float]) -> list[float]:
-    """The numbers nearest to `wanted` that do not fall.
+    """Return the numbers nearest to `wanted` that do not fall.
 
     >>> pool_adjacent_violators([1.0, 3.0, 2.0], [1.0, 1.0, 1.0])
     [1.0, 2.5, 2.5]

@@ -47,7 +47,7 @@ def draw(picture: Picture, depth: int | None = None, most: int = 90) -> str:
 
 
 def document(picture: Picture, layers: dict[Group, Layers], placed: PlacedPicture) -> str:
-    """The SVG of a picture that has its places."""
+    """Return the SVG of a picture that has its places."""
     width, height = max(placed.width, 560) + 16, placed.height + LEGEND_HEIGHT + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
@@ -154,7 +154,7 @@ def upright(bend: tuple[float, float, float], is_turned: bool) -> list[tuple[flo
 
 
 def edge_text(edge: dict) -> str:
-    """An edge as a smooth line, upright at every bend."""
+    """Return an edge as a smooth line, upright at every bend."""
     points, texts = edge["points"], edge["texts"]
     control = all(text == "control" for text in texts)
     classes = "edge" + (" control" if control else "") + (" across" if edge["across"] else "")
@@ -166,7 +166,7 @@ def edge_text(edge: dict) -> str:
 
 
 def path_of(points: list[tuple[float, float]]) -> str:
-    """The smooth line through points."""
+    """Return the smooth line through points."""
     (x, y), *rest = points
     parts = [f"M{x:.1f} {y:.1f}"]
     for following in rest:
@@ -183,7 +183,7 @@ def is_open(member: DrawnItem | Group, box: PlacedBox) -> bool:
 
 
 def title_text(group: Group, box: PlacedBox) -> str:
-    """The title of an open group, which stands over the edges."""
+    """Return the title of an open group, which stands over the edges."""
     return (
         f'<text class="title over" x="{box.x + 10:.1f}" y="{box.y + 15:.1f}">'
         f"{escape(group.title)}</text>"
@@ -209,7 +209,7 @@ def group_text(group: Group, box: PlacedBox) -> str:
 
 
 def item_text(item: DrawnItem, box: PlacedBox) -> str:
-    """A box with its label and shape."""
+    """Return a box with its label and shape."""
     fill, border = COLOURS[item.kind]
     thick = 2.4 if item.is_result else 1
     radius = 18 if item.kind in ("input", "variable") else 5

@@ -105,7 +105,7 @@ def operators(clock: Clock, name: str, plain: Callable) -> Any:
 
 
 def bytes_of(result: object) -> int:
-    """The bytes of a result, or of several."""
+    """Return the bytes of a result, or of several."""
     if type(result) is tuple:
         return sum(map(bytes_of, result))
     array = result._array if isinstance(result, EagerTensor) else None

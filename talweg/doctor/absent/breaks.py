@@ -37,7 +37,7 @@ def custom_break(case: Case) -> Explanation | None:
 
 
 def explain_break(case: Case, first: Break, others: list[Break], onward: dict) -> Explanation:
-    """The explanation of a break, with the way to it and from it on."""
+    """Return the explanation of a break, with the way to it and from it on."""
     flow = case.flow
     path = list(case.steps(flow.path_to(first.operand)))
     beyond = case.steps(way_on(onward, first.result), "after")
@@ -70,7 +70,7 @@ def explain_break(case: Case, first: Break, others: list[Break], onward: dict) -
 
 
 def step_in(case: Case, flow: Flow, at: Break, role: str) -> PathStep:
-    """The operation of a break as a step."""
+    """Return the operation of a break as a step."""
     operation = flow.operations[at.number]
     keys = operation[2]
     return case.step(operation, role, keys.index(at.result) if at.result in keys else 0)
@@ -102,7 +102,7 @@ def call_text(name: str, code: str) -> str:
 
 
 def _cause(at: Break, called: str) -> tuple[str, str, str, str]:
-    """The cause of a break: kind, code, verdict, remedy."""
+    """Return the cause of a break: kind, code, verdict, remedy."""
     prim = at.operation[0]
     name = prim.name
     if at.kind == "custom":

@@ -95,7 +95,7 @@ class Case:
     def answer(
         self, kind: str, code: str, verdict: str, remedy: str = "", **more: Any
     ) -> Explanation:
-        """An explanation in the words of this case."""
+        """Return an explanation in the words of this case."""
         named = [line for line in more.pop("lines", ()) if line is not None]
         lines = tuple(dict.fromkeys(named))
         return Explanation(
@@ -110,7 +110,7 @@ class Case:
         )
 
     def steps(self, numbers: list[int], role: str = "connected", flow: Flow | None = None) -> tuple:
-        """The operations with these numbers as steps of a path."""
+        """Return the operations with these numbers as steps of a path."""
         flow = flow or self.flow
         if len(numbers) <= 2 * KEPT:
             operations = [flow.operations[number] for number in numbers]
@@ -123,7 +123,7 @@ class Case:
         return (*first, between, *last)
 
     def step(self, operation: tuple, role: str = "connected", place: int = 0) -> PathStep:
-        """An operation as a step of a path; `place` says which of its results leads on."""
+        """Return an operation as a step of a path; `place` says which of its results leads on."""
         prim, operands, _, _, origin, results = operation
         value = value_text(results[place]) if results else ""
         beside = tuple(

@@ -63,7 +63,7 @@ class PathStep:
         role: str = "connected",
         beside: tuple[str, ...] = (),
     ) -> PathStep:
-        """The step of an operation made at `origin`."""
+        """Return the step of an operation made at `origin`."""
         if origin is None:
             return cls(name, value, role=role, beside=beside)
         place = Place(origin[0].co_filename, line_of(origin), origin[0].co_name)
@@ -130,7 +130,7 @@ class Explanation:
     __repr__ = __str__
 
     def in_an_error(self) -> str:
-        """All of it as the message of an error."""
+        """Return all of it as the message of an error."""
         title = f"There is no gradient of {self.target} by {self.source}: {self.headline}"
         return f"{self._tell(title)}  [TW301]"
 
@@ -162,7 +162,7 @@ class Explanation:
         return f"no gradient for {self.source}: {self.verdict}{where}.{cure}  [{self.code}]"
 
     def _draw_path(self) -> list[str]:
-        """The path, a line for each operation, from the source down to the target."""
+        """Return the path, a line for each operation, from the source down to the target."""
         file = self._file
         rows: list[tuple[str, ...]] = [("", self.source, self._own_flow(), "", "")]
         rows += [("|", *_columns(step, file)) for step in _shorten_path(self.path)]
@@ -275,7 +275,7 @@ class Explanations(tuple):
         return f"{head}; {', '.join(bad)}" if bad else head
 
     def norms(self) -> list[str]:
-        """A line for each source with a known norm, if one is not as it should be."""
+        """Return a line for each source with a known norm, if one is not as it should be."""
         if all([each.healthy for each in self]):
             return []
         known = [each for each in self if each.norm is not None]
@@ -325,7 +325,7 @@ def _columns(step: PathStep, file: str) -> tuple[str, str, str, str]:
 
 
 def _where(step: PathStep, file: str) -> str:
-    """The line and code of a step; with its file if that is not the one meant anyhow."""
+    """Return the line and code of a step; with its file if that is not the one meant anyhow."""
     if step.place is None:
         return ""
     place = f"line {step.place.line}"
@@ -344,7 +344,7 @@ def _step_dict(step: PathStep) -> dict:
 
 
 def _shorten_path(steps: tuple[PathStep, ...]) -> list[PathStep]:
-    """The steps, those in the middle of a long way replaced by their number."""
+    """Return the steps, those in the middle of a long way replaced by their number."""
     if len(steps) <= SHOWN:
         return list(steps)
     half = (SHOWN - 1) // 2
@@ -371,7 +371,7 @@ def _columns_on(place: Place, breaking: PathStep | None) -> tuple[int, int] | No
 
 
 def _code_text(place: Place, breaking: PathStep | None) -> str:
-    """The code of a line, its expression underlined."""
+    """Return the code of a line, its expression underlined."""
     source = place.source
     if not source:
         return ""
@@ -383,7 +383,7 @@ def _code_text(place: Place, breaking: PathStep | None) -> str:
 
 
 def _mark_expression(place: Place, breaking: PathStep | None) -> str:
-    """The code of a line as HTML, its expression marked."""
+    """Return the code of a line as HTML, its expression marked."""
     source = place.source
     columns = _columns_on(place, breaking)
     if columns is None or columns[0] < 0:

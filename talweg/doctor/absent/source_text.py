@@ -74,7 +74,7 @@ class ProgramText:
         self.scope: Any = self.tree and self._scope_of(code)
 
     def _scope_of(self, code: CodeType) -> Any:
-        """The function (or module) that the code belongs to."""
+        """Return the function (or module) that the code belongs to."""
         if code.co_name == "<module>" or self.tree is None:
             return self.tree
         for node in ast.walk(self.tree):
@@ -85,7 +85,7 @@ class ProgramText:
         return self.tree
 
     def place(self, line: int) -> Place:
-        """A line of this source."""
+        """Return a line of this source."""
         around = [
             node
             for node in (ast.walk(self.tree) if self.tree else ())
@@ -122,7 +122,7 @@ class ProgramText:
         return max(earlier, key=lambda one: one.line, default=None)
 
     def block_at(self, origin: Origin | None) -> tuple[int, int] | None:
-        """The first and last line of the `with` that begins at an origin in this file."""
+        """Return the first and last line of the `with` that begins at an origin in this file."""
         if origin is None or origin[0].co_filename != self.code.co_filename or not self.tree:
             return None
         line = line_of(origin)
@@ -138,7 +138,7 @@ class ProgramText:
         return block.lineno, block.end_lineno or block.lineno
 
     def blocks_inside(self, start: int, end: int, method: str) -> list[tuple[int, int]]:
-        """The `with something.method():` blocks between two lines."""
+        """Return the `with something.method():` blocks between two lines."""
         found = []
         for node in ast.walk(self.tree) if self.tree else ():
             if isinstance(node, ast.With) and start <= node.lineno <= end:
@@ -289,7 +289,7 @@ class ProgramText:
                 yield name, *assigned
 
     def _comes_from(self, made: Assignment, roots: set[str]) -> tuple[Assignment, bool] | None:
-        """The assignment from which a value leads back to one of the names, if any does, and
+        """Return the assignment from which a value leads back to one of the names, if any does, and
         whether it comes through a dataset."""
         pending, seen, dataset = [made], set(), False
         while pending and len(seen) < 30:
@@ -405,7 +405,7 @@ def _is_use(node: ast.AST, name: str, around: tuple) -> bool:
 
 
 def _mention(node: Any, around: tuple, first: int) -> Mention:
-    """A use, with the innermost condition around it that lies inside the block."""
+    """Return a use, with the innermost condition around it that lies inside the block."""
     child = node
     for parent in reversed(around):
         line = getattr(parent, "lineno", 0)

@@ -353,7 +353,7 @@ def _is_used(case: Case) -> bool:
 
 
 def _first_use(case: Case) -> Place | None:
-    """The first line of the block that uses the source."""
+    """Return the first line of the block that uses the source."""
     program, block, names = case.program, case.block, case.words.source_names
     if program is None or block is None or not names:
         return None

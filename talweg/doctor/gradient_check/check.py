@@ -89,12 +89,12 @@ class Comparison:
         return self.differences if self.complex_step is None else self.complex_step
 
     def error(self, value: float | None) -> float:
-        """The relative error of a mode."""
+        """Return the relative error of a mode."""
         value = 0.0 if value is None else value
         return abs(value - self.reference) / self._size(value)
 
     def excess(self, value: float | None) -> float:
-        """The relative error of a mode, beyond the uncertainty of the differences."""
+        """Return the relative error of a mode, beyond the uncertainty of the differences."""
         value = 0.0 if value is None else value
         gap = abs(value - self.reference) - 4 * self.uncertainty
         return max(0.0, gap) / self._size(value)
@@ -237,7 +237,7 @@ class _Check:
         self.lines = [random_like(problem.start, self.generator) for _ in range(directions)]
 
     def result(self) -> GradientCheck:
-        """The whole check."""
+        """Return the whole check."""
         again = self.problem.at(self.problem.start)
         if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(self.first, again)):
             return GradientCheck(
@@ -412,7 +412,7 @@ class _Check:
         return "", None
 
     def _worst_element(self, gradients: list) -> GradientElement | None:
-        """The element of the gradient that is furthest from its difference."""
+        """Return the element of the gradient that is furthest from its difference."""
         pairs = [
             (i, index) for i, x in enumerate(self.problem.start) for index in np.ndindex(x.shape)
         ]
@@ -443,7 +443,7 @@ class _Check:
     def _element(
         self, pairs: list, gradients: list, signs: list | None = None
     ) -> tuple[float, float]:
-        """The derivative along the sum of some elements, by the rules and by differences."""
+        """Return the derivative along the sum of some elements, by the rules and by differences."""
         line = [np.zeros(x.shape, x.dtype) for x in self.problem.start]
         analytic = 0.0
         for place, (i, index) in enumerate(pairs):
@@ -486,7 +486,7 @@ def is_symmetric(array: np.ndarray) -> bool:
 
 
 def symmetric(line: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """A direction that leaves symmetric matrices symmetric."""
+    """Return a direction that leaves symmetric matrices symmetric."""
     return 0.5 * (line + np.conj(np.swapaxes(line, -1, -2))) if is_symmetric(like) else line
 
 

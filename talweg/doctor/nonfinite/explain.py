@@ -207,7 +207,7 @@ def name_sources(sources: object) -> tuple[list, list[str]]:
 
 
 def ledger_of(records: Any) -> Ledger:
-    """The ledger of a tape's records; traced functions run once more, step by step."""
+    """Return the ledger of a tape's records; traced functions run once more, step by step."""
     ledger = Ledger()
     arrays = ledger.apart_of
 
@@ -245,7 +245,7 @@ def _run_again(ledger: Ledger, body: Body, inputs: tuple, outputs: tuple) -> Non
 
 
 def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> NumericsExplanation:
-    """The explanation of a bad value: the first link of its trail, and why."""
+    """Return the explanation of a bad value: the first link of its trail, and why."""
     trail = ledger.trail(array)
     first = trail[0]
     cause = cause_of(ledger, trail)
@@ -306,17 +306,17 @@ def _singular(prim: Primitive, cause: Any) -> str:
 
 
 def operands_of(entry: LedgerEntry, link: Link) -> tuple[OperandReport, ...]:
-    """The operands of an operation, with the element that matters."""
+    """Return the operands of an operation, with the element that matters."""
     return tuple([OperandReport(*row) for row in describe_operands(entry, link)])
 
 
 def origin_place(origin: Origin | None) -> Place | None:
-    """An origin as a place."""
+    """Return an origin as a place."""
     return None if origin is None else Place.of(origin)
 
 
 def passage(link: Any) -> Passage:
-    """A link of a trail, for reading."""
+    """Return a link of a trail, for reading."""
     entry = link.entry
     if entry is None:
         return Passage("given", None, link.value)
@@ -339,7 +339,7 @@ def find_hidden(ledger: Ledger) -> NumericsExplanation:
 def of_gradients(
     ledger: Callable[[], Ledger], target: Any, sources: Any, names: Any, whole: Any = None
 ) -> NumericsExplanation:
-    """The explanation of the worst of some gradients by arrays.
+    """Return the explanation of the worst of some gradients by arrays.
 
     `whole` gives them the short way, with a tape; if they are healthy nothing else is done.  Where
     a traced function has a custom gradient, which exists in its trace only, there is no other way.

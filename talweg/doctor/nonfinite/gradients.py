@@ -80,7 +80,7 @@ class CotangentSweep:
         self.norms: dict[int, float] = {}
 
     def tensor(self, array: Any) -> Any:
-        """The tensor that stands for an array."""
+        """Return the tensor that stands for an array."""
         array = self.ledger.again.get(id(array), array)
         found = self.tensors.get(id(array))
         if found is None:
@@ -98,7 +98,7 @@ class CotangentSweep:
         return entry.prim, operands, made, entry.params, entry.origin
 
     def pull(self, target: Any, seed: Any, sources: list, noted: bool = False) -> list:
-        """The gradients by arrays; every cotangent on the way is kept.
+        """Return the gradients by arrays; every cotangent on the way is kept.
 
         `noted`: what the rules compute is written down in the ledger.
         """
@@ -121,7 +121,7 @@ class CotangentSweep:
         return [None if g is None else content(g) for g in dense[: len(wanted)]]
 
     def norm(self, tensor: Any) -> float:
-        """The norm of a cotangent; 0 where nothing came."""
+        """Return the norm of a cotangent; 0 where nothing came."""
         found = self.norms.get(id(tensor))
         if found is None:
             found = self.norms[id(tensor)] = norm_of(self.cotangents.get(id(tensor)))
@@ -139,7 +139,7 @@ class CotangentSweep:
         return EagerTensor(np.asarray(wide * 2.0 ** -float(exponent)).astype(cotangent.dtype))
 
     def largest(self) -> float:
-        """The norm of the largest cotangent (of many: of those of every so many records)."""
+        """Return the norm of the largest cotangent (of many: of those of every so many records)."""
         rows = self.records[:: max(1, len(self.records) // SAMPLED)]
         parts = [t for row in rows for t in (row[2] if type(row[2]) is tuple else (row[2],))]
         return max(map(self.norm, parts), default=1.0)
@@ -160,7 +160,7 @@ def is_array(value: object) -> bool:
 
 
 def norm_of(array: Variant | np.generic | np.ndarray | None) -> float:
-    """The Euclidean norm, in float64."""
+    """Return the Euclidean norm, in float64."""
     if array is None or not is_float(array):
         return 0.0
     wide = np.asarray(array)
@@ -257,7 +257,7 @@ def has_underflowed(sweep: CotangentSweep, record: tuple, position: int) -> bool
 
 
 def underflow(sweep: CotangentSweep, record: tuple) -> Cause:
-    """A gradient that is too small for its dtype."""
+    """Return a gradient that is too small for its dtype."""
     parts = record[2] if type(record[2]) is tuple else (record[2],)
     name = next(x.dtype.name for x in record[1] if getattr(x, "dtype", None) is not None)
     norm = max(map(sweep.norm, parts))
@@ -309,7 +309,7 @@ def where_zeros_began(ledger: Ledger, entry: LedgerEntry) -> LedgerEntry | None:
 
 
 def place_of(entry: LedgerEntry) -> Place | None:
-    """The line an operation stands on."""
+    """Return the line an operation stands on."""
     return None if entry.origin is None else Place.of(entry.origin)
 
 
@@ -366,7 +366,7 @@ def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, positio
 
 
 def _partial(rule: Callable[..., Any] | None, results: object, operands: tuple) -> Any:
-    """A partial derivative as an array; None if it cannot be computed alone."""
+    """Return a partial derivative as an array; None if it cannot be computed alone."""
     if rule is None:
         return None
     try:
@@ -443,7 +443,7 @@ def _find_cancellation(subject: str) -> NumericsExplanation:
 def _group_by_line(
     changes: list, subject: str, verdict: str, to_zero: bool = False
 ) -> NumericsExplanation:
-    """The operations, line by line, that shrink (or enlarge) the gradient most."""
+    """Return the operations, line by line, that shrink (or enlarge) the gradient most."""
     groups: dict[tuple, list] = {}
     for entry, factor in changes:
         if 0 < factor < np.inf:

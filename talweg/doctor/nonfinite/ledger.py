@@ -139,7 +139,7 @@ class Ledger:
                     self.maker.setdefault(id(array), entry)
 
     def apart(self, array: Any) -> Any:
-        """The numbers of an array, as an array of their own: made by what made `array`."""
+        """Return the numbers of an array, as an array of their own: made by what made `array`."""
         own = another(array)
         maker = self.maker.get(id(array))
         if maker is not None:
@@ -176,7 +176,7 @@ class Ledger:
         return None
 
     def last_bad(self, shape: tuple) -> Any:
-        """The last result of a shape that is not finite; None if there is none."""
+        """Return the last result of a shape that is not finite; None if there is none."""
         for entry in reversed(self.entries):
             for array in entry.results:
                 if np.shape(array) == shape and has_bad(array):
@@ -214,7 +214,7 @@ def has_bad(array: float | np.generic | np.ndarray | None) -> bool:
 
 
 def bad_index(array: np.generic | np.ndarray | None) -> tuple:
-    """The place of the first element that is NaN or infinite."""
+    """Return the place of the first element that is NaN or infinite."""
     array = np.asarray(array)
     found = np.flatnonzero(~quiet(np.isfinite, array))
     return tuple(int(i) for i in np.unravel_index(found[0], array.shape))
@@ -304,14 +304,14 @@ def another(array: np.generic | np.ndarray | None) -> Any:
 
 
 def content(tensor: Any) -> Any:
-    """The array of an eager tensor; numbers and all else as they are."""
+    """Return the array of an eager tensor; numbers and all else as they are."""
     return getattr(tensor, "_array", tensor)
 
 
 def entry_of(
     prim: object, operands: tuple, results: object, params: dict, origin: tuple | None
 ) -> LedgerEntry:
-    """The entry of an application to eager tensors."""
+    """Return the entry of an application to eager tensors."""
     parts = results if type(results) is tuple else (results,)
     arrays = tuple([content(x) for x in operands])
     entry = LedgerEntry(prim, arrays, tuple([content(x) for x in parts]), params, origin)

@@ -141,7 +141,7 @@ class NumericsExplanation:
         return self.verdict != "finite"
 
     def rows(self) -> list[tuple[str, str]]:
-        """(heading, text) of everything there is to say."""
+        """Return (heading, text) of everything there is to say."""
         rows = [
             ("made by", self.blamed),
             ("at", str(self.place or "")),
@@ -200,7 +200,7 @@ def wrap_lines(text: str) -> list[str]:
 
 
 def _number(value: np.generic) -> str:
-    """A number as a reader wants it."""
+    """Return a number as a reader wants it."""
     if value is None:
         return ""
     kind = np.asarray(value)

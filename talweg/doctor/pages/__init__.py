@@ -18,13 +18,13 @@ WIDTH = 96
 
 @cache
 def codes_with_pages() -> tuple[str, ...]:
-    """The codes that have a page, in order."""
+    """Return the codes that have a page, in order."""
     names = [entry.name for entry in files(__name__).iterdir()]
     return tuple(sorted(name[:-3] for name in names if re.fullmatch(r"TW\d{3}\.md", name)))
 
 
 def page(code: str) -> str:
-    """The page of a code as Markdown; KeyError, with the codes near it, if it has none.
+    """Return the page of a code as Markdown; KeyError, with the codes near it, if it has none.
 
     Capitals and the letters in front may be left out.
 
@@ -41,7 +41,7 @@ def page(code: str) -> str:
 
 
 def title(code: str) -> str:
-    """The title of a code's page, without the code."""
+    """Return the title of a code's page, without the code."""
     return page(code).splitlines()[0].split(":", 1)[1].strip()
 
 

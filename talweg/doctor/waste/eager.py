@@ -198,7 +198,7 @@ def _find_unused(calls: Any) -> Iterator[Finding]:
 
 
 def report_unused(spot: Any, count: int) -> Finding:
-    """The finding about a line whose result nobody takes."""
+    """Return the finding about a line whose result nobody takes."""
     names = [spot.prim.name] if isinstance(spot, EagerSpot) else list(spot.prims)
     text = spot.text or (names[0] if len(names) == 1 else "an operation")
     times = "once" if count == 1 else f"{count:,} times"

@@ -121,16 +121,16 @@ class GraphWatch:
         self._kinds: dict[int, tuple] = {}  # id of a table -> (weak reference, record)
 
     def all_records(self) -> list[GraphRecord]:
-        """The graphs of TensorFlow 1 that were built or run."""
+        """Return the graphs of TensorFlow 1 that were built or run."""
         return [*self.past, *self.records.values()]
 
     def live(self) -> int:
-        """The nodes there are now in the graphs that are watched."""
+        """Return the nodes there are now in the graphs that are watched."""
         tables = [record.table() for record in self.records.values() if record.table is not None]
         return sum([len(table.nodes) for table in tables if table is not None])
 
     def record_of(self, table: NodeTable) -> GraphRecord:
-        """The record of a graph; that of all traces for the body of a function."""
+        """Return the record of a graph; that of all traces for the body of a function."""
         known = self._kinds.get(id(table))
         if known is not None and known[0]() is table:
             return known[1]
@@ -313,7 +313,7 @@ class GraphWatch:
 
 
 def find_called_module(frame: FrameType | None, user: FrameType) -> str:
-    """The module of talweg whose function `user` called: ``api/math/reductions.py``.
+    """Return the module of talweg whose function `user` called: ``api/math/reductions.py``.
 
     "" if it was a library that called talweg.
     """
@@ -330,7 +330,7 @@ def find_called_module(frame: FrameType | None, user: FrameType) -> str:
 
 
 def direct_user(frame: FrameType | None) -> FrameType | None:
-    """The frame that called talweg: the innermost one outside of it and of AutoGraph."""
+    """Return the frame that called talweg: the innermost one outside of it and of AutoGraph."""
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(ROOT) and AUTOGRAPH not in name:

@@ -45,7 +45,7 @@ def graph_findings(seen: Observation) -> Iterator[Finding]:
 
 
 def _of_graph(record: GraphRecord, variables: set) -> Iterator[Finding]:
-    """Each line stands in one finding: the one that says most about it.
+    """Yield the findings about a graph: each line stands in the one that says most about it.
 
     `variables` are the codes that make variables again and again, which has a finding of its own.
     """
@@ -159,7 +159,7 @@ def large_arrays(records: list[GraphRecord]) -> Iterator[Finding]:
 
 
 def large_array(spots: list, count: int, size: int) -> Finding:
-    """The finding about arrays in a graph."""
+    """Return the finding about arrays in a graph."""
     many = "an array" if count == 1 else f"{count:,} arrays"
     return Finding(
         "TW604",
@@ -239,7 +239,7 @@ def _find_retraced(seen: Observation) -> Iterator[Finding]:
 
 
 def retracing_finding(function: SeenFunction, again: list) -> Finding:
-    """The finding about a function that is traced again and again."""
+    """Return the finding about a function that is traced again and again."""
     kinds: dict[str, list[str]] = {}
     for reason, _ in again:
         kinds.setdefault(reason.split(":")[0], []).append(reason)
@@ -329,7 +329,7 @@ def _find_shared(watch: GraphWatch) -> Iterator[Finding]:
 
 
 def report_shared_work(note: str, count: int = 1) -> Finding:
-    """The finding about redundant work that was found and shared."""
+    """Return the finding about redundant work that was found and shared."""
     what, _, where = note.partition(": ")
     match = WHERE.match(where)
     return Finding(

@@ -311,7 +311,7 @@ class Observation(Observer):
             self.graphs.excuse(variable)
 
     def all_variables(self) -> list[SeenVariable]:
-        """The variables of the program, in the order they were made."""
+        """Return the variables of the program, in the order they were made."""
         return [*self.gone, *self.variables.values()]
 
     def variable_read(self, variable: object) -> None:
@@ -455,7 +455,7 @@ class Observation(Observer):
 
 
 def find_fetched_reads(program: Any) -> list:
-    """The handles of variables whose values a program gives as they are."""
+    """Return the handles of variables whose values a program gives as they are."""
     if not program.needs:
         return []
     outputs = set(program.outputs)
@@ -479,7 +479,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def bytes_in_use() -> int:
-    """The memory of this process, in bytes; 0 where the system does not say."""
+    """Return the memory of this process, in bytes; 0 where the system does not say."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * PAGE

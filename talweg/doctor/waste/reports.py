@@ -39,7 +39,7 @@ DOUBLES = 3  # operations in float64
 
 
 def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = None) -> Report:
-    """The report of a graph of TensorFlow 1.
+    """Return the report of a graph of TensorFlow 1.
 
     session: a session of the graph, to see which variables have no value in it.
     loss: a tensor of the graph, to see which trainable variables it does not depend on.
@@ -97,7 +97,7 @@ def report_on_function(function: Function) -> Report:
 
 
 def nodes_of(concrete: ConcreteFunction) -> list[Node]:
-    """The nodes of a trace that run."""
+    """Return the nodes of a trace that run."""
     return _nodes_of_body(concrete.body)
 
 
@@ -108,7 +108,7 @@ def _nodes_of_body(body: Body) -> list[Node]:
 
 
 def with_bodies(nodes: list[Node]) -> list[Node]:
-    """The nodes, and those of the branches, loops and functions among them."""
+    """Return the nodes, and those of the branches, loops and functions among them."""
     found, seen = list(nodes), set()
     for node in found:  # which grows meanwhile
         for body in bodies_of(node) if node.prim.effect == BODY else ():
@@ -136,7 +136,7 @@ def _report(subject: str, found: list[Finding], facts: dict[str, Any]) -> Report
 
 
 def _each_once(found: Iterable[Finding]) -> list[Finding]:
-    """The findings without those that another trace has at the same lines."""
+    """Return the findings without those that another trace has at the same lines."""
     kept: dict[tuple, Finding] = {}
     for finding in found:
         kept.setdefault((finding.code, finding.places), finding)

@@ -39,7 +39,7 @@ class InnerFiles(dict[str, bool]):
 
 
 def user_frames(frame: FrameType | None, inner: InnerFiles, most: int = 6) -> list[FrameType]:
-    """The frames of the user's code from `frame` outward, innermost first."""
+    """Return the frames of the user's code from `frame` outward, innermost first."""
     found = []
     while frame is not None and len(found) < most:
         if not inner[frame.f_code.co_filename]:
@@ -93,7 +93,7 @@ def within(inner: tuple | None, outer: tuple | None) -> bool:
 
 
 def text_at(code: CodeType, offset: int) -> str:
-    """The source text of an instruction's expression, on one line."""
+    """Return the source text of an instruction's expression, on one line."""
     span = span_at(code, offset)
     if span is None:
         return ""
@@ -201,7 +201,7 @@ def _span_of(node: Any) -> tuple:
 
 @lru_cache(64)
 def tree_of(file: str) -> ast.AST | None:
-    """The parsed source of a file; None if it is not at hand."""
+    """Return the parsed source of a file; None if it is not at hand."""
     text = "".join(linecache.getlines(file))
     try:
         return ast.parse(text) if text else None
@@ -210,7 +210,7 @@ def tree_of(file: str) -> ast.AST | None:
 
 
 def together(spots: dict[tuple, Any]) -> dict[tuple, Any]:
-    """The spots, those of one expression taken together, by their expressions.
+    """Return the spots, those of one expression taken together, by their expressions.
 
     The interpreter rewrites instructions that run often, and they then stand a little further on.
     """
@@ -225,7 +225,7 @@ def together(spots: dict[tuple, Any]) -> dict[tuple, Any]:
 
 
 def by_line(spots: Iterable[Any]) -> list[list[Any]]:
-    """The spots of each line, the whole expression before its parts."""
+    """Return the spots of each line, the whole expression before its parts."""
     lines: dict[Place, list[Any]] = {}
     for spot in spots:
         lines.setdefault(spot.place, []).append(spot)
@@ -233,5 +233,5 @@ def by_line(spots: Iterable[Any]) -> list[list[Any]]:
 
 
 def places_of(spots: Iterable[Any], most: int = 3) -> tuple[Place, ...]:
-    """The lines of spots, each once, in order, not more than a few."""
+    """Return the lines of spots, each once, in order, not more than a few."""
     return tuple(dict.fromkeys(spot.place for spot in spots))[:most]

@@ -49,7 +49,7 @@ def _bytes(variables: list[SeenVariable]) -> int:
 
 
 def find_made_again(known: list[SeenVariable]) -> Iterator[tuple[tuple, list[SeenVariable]]]:
-    """The lines that go on making variables while the program runs, with these."""
+    """Yield the lines that go on making variables while the program runs, with these."""
     groups: dict[tuple, list[SeenVariable]] = {}
     for variable in known:
         if variable.spot is not None:

@@ -66,13 +66,13 @@ class NativeModule:
             self.texts[function.__name__] = _Translation(self, function).text()
 
     def text(self) -> str:
-        """The module."""
+        """Return the module."""
         return "\n".join(self.texts.values())
 
 
 @cache
 def tree_of(function: Callable[..., Any]) -> Any:
-    """The definition of a function, parsed."""
+    """Return the definition of a function, parsed."""
     return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
 
 
@@ -294,7 +294,7 @@ class _Translation:
     # -- words that Python has no short form for
 
     def shift_product(self, x: str, y: str, places: str) -> str:
-        """The product of two numbers in 128 bits, shifted right."""
+        """Return the product of two numbers in 128 bits, shifted right."""
         wide = [self._emit(f"zext i64 {part} to i128") for part in (x, y, places)]
         product = self._emit(f"mul i128 {wide[0]}, {wide[1]}")
         return self._emit(f"trunc i128 {self._emit(f'lshr i128 {product}, {wide[2]}')} to i64")
@@ -311,15 +311,15 @@ class _Translation:
         return self._emit(f"or i64 {high}, {self._emit(f'zext i1 {more} to i64')}")
 
     def float_bits(self, number: str) -> str:
-        """The bits of a float64 that is a whole number."""
+        """Return the bits of a float64 that is a whole number."""
         return self._emit(f"bitcast double {self._emit(f'uitofp i64 {number} to double')} to i64")
 
     def multiply_floats(self, x: str, y: str) -> str:
-        """The bits of the product of two float64."""
+        """Return the bits of the product of two float64."""
         return self._of_floats("fmul", x, y)
 
     def divide_floats(self, x: str, y: str) -> str:
-        """The bits of the quotient of two float64."""
+        """Return the bits of the quotient of two float64."""
         return self._of_floats("fdiv", x, y)
 
     def _of_floats(self, word: str, x: str, y: str) -> str:
@@ -328,13 +328,13 @@ class _Translation:
         return self._emit(f"bitcast double {found} to i64")
 
     def float32_bits(self, x: str) -> str:
-        """The bits of the float32 next to a float64."""
+        """Return the bits of the float32 next to a float64."""
         value = self._emit(f"bitcast i64 {x} to double")
         short = self._emit(f"bitcast float {self._emit(f'fptrunc double {value} to float')} to i32")
         return self._emit(f"zext i32 {short} to i64")
 
     def scratch(self, size: str) -> str:
-        """The address of memory that is there until the function returns."""
+        """Return the address of memory that is there until the function returns."""
         return self._emit(f"ptrtoint ptr {self._emit(f'alloca i8, i64 {size}')} to i64")
 
 

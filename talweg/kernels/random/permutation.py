@@ -8,7 +8,7 @@ from talweg.kernels.random.philox import BLOCK, Stream, blocks
 
 
 def permutation(stream: Stream, size: int) -> np.ndarray:
-    """A random order of range(size), int64: Fisher and Yates with one 32-bit word a step.
+    """Return a random order of range(size), int64: Fisher and Yates with one 32-bit word a step.
 
     Step i exchanges places i and p(i) = i + w mod (size - i), w the i-th word of the stream.  The
     last place has no choice and uses no word.

@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 
 def reserve(operation: Hashable, seeds: tuple[int, int], blocks: int) -> Stream:
-    """The next `blocks` blocks of an operation's stream.
+    """Return the next `blocks` blocks of an operation's stream.
 
     It starts with the first seed as its key and the second as the upper half of its counter; seeds
     (0, 0) stand for seeds nobody can foretell.
@@ -41,7 +41,7 @@ def start(seeds: tuple[int, int]) -> Stream:
 
 
 def unforeseeable() -> Stream:
-    """A stream from the operating system's randomness."""
+    """Return a stream from the operating system's randomness."""
     bits = os.urandom(24)
     return Stream(int.from_bytes(bits[:8], "little"), int.from_bytes(bits[8:], "little"))
 

@@ -59,7 +59,7 @@ class Automaton:
         return found
 
     def _close(self, places: list[int], beginning: bool, end: bool = False) -> tuple:
-        """The threads at instructions, with all that they reach without a character."""
+        """Return the threads at instructions, with all that they reach without a character."""
         return tuple([at for at, _, _ in self._trace_threads(places, beginning, end)])
 
     def _trace_threads(self, places: list[int], beginning: bool, end: bool = False) -> list[tuple]:
@@ -132,7 +132,7 @@ class MatchKernel(NamedTuple):
     automaton: Callable[[], Automaton | None]
 
     def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
-        """The answers for an array; None where Python is to give them."""
+        """Return the answers for an array; None where Python is to give them."""
         name = "match_whole"
         found = self.automaton() if worthwhile(name, x.size) else None
         if found is None:
@@ -149,7 +149,7 @@ class ReplacementKernel(NamedTuple):
     everywhere: bool
 
     def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
-        """The strings of an array; None where Python is to make them."""
+        """Return the strings of an array; None where Python is to make them."""
         name = "replace_matches"
         found = self.automaton() if worthwhile(name, x.size) else None
         if found is None or found.empty:  # empty matches are RE2's own affair

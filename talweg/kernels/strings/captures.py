@@ -72,7 +72,7 @@ class GroupKernel(NamedTuple):
     everywhere: bool
 
     def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
-        """The strings of an array; None where Python is to make them."""
+        """Return the strings of an array; None where Python is to make them."""
         name = "replace_with_groups"
         found = self.captures() if worthwhile(name, x.size) else None
         if found is None or found.automaton.empty:  # empty matches are RE2's own affair

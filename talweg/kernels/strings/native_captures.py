@@ -27,7 +27,7 @@ LATER_AT = 64
 
 
 def replace_with_groups(s: int, out: int, table: int, plan: int, starts: int) -> int:
-    """The matches of a text, none of them empty, each written anew; texts of ASCII only."""
+    """Return the matches of a text, none of them empty, each written anew; texts of ASCII only."""
     size = length(s)
     if size > LONGEST:
         return 0

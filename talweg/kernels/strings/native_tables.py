@@ -32,7 +32,7 @@ def tag_of(s: int) -> int:
 
 
 def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
-    """The address of the pair (number, tag) of a key in an open table, or of an empty one.
+    """Return the address of the pair (number, tag) of a key in an open table, or of an empty one.
 
     Only long keys are compared with those of the table: equal tags of short ones are enough.
     """
@@ -65,7 +65,7 @@ def enter_key(s: int, out: int, slots: int, mask: int, keys: int) -> int:
 
 
 def mix_hash(key: int) -> int:
-    """A hash of an integer (Stafford's mix of 64 bits, variant 13)."""
+    """Return a hash of an integer (Stafford's mix of 64 bits, variant 13)."""
     key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9
     key = (key ^ (key >> 27)) * 0x94D049BB133111EB
     return key ^ (key >> 31)

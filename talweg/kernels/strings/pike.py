@@ -98,7 +98,7 @@ class PikeMachine:
         self.program[split] = (SPLIT, inside, after) if greedy else (SPLIT, after, inside)
 
     def search(self, text: bytes, start: int) -> list | None:
-        """The spans of the first match from a place on and of its groups, in bytes."""
+        """Return the spans of the first match from a place on and of its groups, in bytes."""
         found = self._run(text, start, False)
         return [(found[k], found[k + 1]) for k in range(0, self.slots, 2)] if found else None
 

@@ -59,12 +59,12 @@ class Rewrite:
         return hash((tuple(self.parts), self.broken))
 
     def _plain(self) -> bytes | None:
-        """The text, if there is no group in it."""
+        """Return the text, if there is no group in it."""
         plain = all(type(part) is bytes for part in self.parts)
         return b"".join(self.parts) if plain else None
 
     def of(self, group: Callable[[int], bytes | None]) -> bytes:
-        """The text for a match."""
+        """Return the text for a match."""
         parts = [part if type(part) is bytes else group(part) or b"" for part in self.parts]
         return b"".join(parts)
 
@@ -117,7 +117,7 @@ class Pattern:
         return self.full(text)
 
     def replace(self, text: bytes, rewrite: Rewrite, everywhere: bool) -> bytes:
-        """The text with each match, or the first, written as `rewrite` says."""
+        """Return the text with each match, or the first, written as `rewrite` says."""
         if rewrite.largest > self.groups or rewrite.broken and not everywhere:
             return text
         if self.quick is not None and text.isascii():
@@ -176,7 +176,7 @@ def _rune(text: bytes, place: int) -> int:
 
 @lru_cache(256)
 def compile_pattern(pattern: bytes) -> Pattern:
-    """A pattern; InvalidArgumentError for what RE2 does not take."""
+    """Return a pattern; InvalidArgumentError for what RE2 does not take."""
     parsed = _parse_pattern(pattern)
     quick = None if isinstance(parsed, str) else _quick(parsed[0])
     engine = _by_re2(pattern) or _by_machine(pattern, parsed)
@@ -218,7 +218,7 @@ def _refusal(pattern: bytes, why: str) -> Exception:
 
 
 def _parse_pattern(pattern: bytes) -> tuple[Branch, int] | str:
-    """The tree of a pattern and the number of its groups; or why there is none."""
+    """Return the tree of a pattern and the number of its groups; or why there is none."""
     try:
         return regex_syntax.parse(pattern.decode())
     except UnicodeDecodeError:

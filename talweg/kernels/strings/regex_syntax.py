@@ -148,7 +148,7 @@ class _Reader:
         self.text, self.at, self.groups = text, 0, 0
 
     def branch(self, flags: str, closing: bool) -> Branch:
-        """Alternatives, up to the parenthesis that closes them."""
+        """Return alternatives, up to the parenthesis that closes them."""
         ways, way, repeated = [], Sequence(), False
         while self.at < len(self.text):
             letter = self.text[self.at]
@@ -207,7 +207,7 @@ class _Reader:
         way.nodes[-1] = RepeatNode(low, high, greedy, way.nodes[-1])
 
     def _atom(self, letter: str, flags: str) -> list[Node]:
-        """The nodes at a place: of a quotation one a character, else one."""
+        """Return the nodes at a place: of a quotation one a character, else one."""
         if letter == "(":
             return [self._group(flags)]
         if letter == "[":
@@ -258,7 +258,7 @@ class _Reader:
         return _RANGES[kind.lower()], kind.isupper()
 
     def _character(self) -> str:
-        """The character that an escape stands for."""
+        """Return the character that an escape stands for."""
         text = self.text
         for pattern, base in ((_HEX, 16), (_OCTAL, 8)):
             match = pattern.match(text, self.at)
@@ -293,7 +293,7 @@ class _Reader:
         return Characters(tuple(ranges), negated, "i" in flags)
 
     def _of_class(self) -> list[tuple[int, int]]:
-        """The ranges of one member of a class."""
+        """Return the ranges of one member of a class."""
         text = self.text
         named = re.compile(r"\[:(\^?)(\w*):\]").match(text, self.at)
         if named is not None:
@@ -325,7 +325,7 @@ class _Reader:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All other characters."""
+    """Return all other characters."""
     found, start = [], 0
     for low, high in sorted(ranges):
         if low > start:

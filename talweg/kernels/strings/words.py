@@ -46,7 +46,7 @@ def parts(x: object, delimiter: bytes, skip_empty: bool) -> list[list[bytes]]:
 
 
 def of_rows(rows: list[list[bytes]]) -> tuple[np.ndarray, np.ndarray]:
-    """The words of rows, one after the other, and how many each row has."""
+    """Return the words of rows, one after the other, and how many each row has."""
     counts = np.array(list(map(len, rows)), np.int64)
     return of_list([word for row in rows for word in row]), counts
 

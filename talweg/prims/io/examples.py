@@ -113,7 +113,7 @@ def _sequence(plan, records: list, default: np.ndarray | None):
 
 
 def _several(plan: tuple, records: list):
-    """All values, and the number of each record's."""
+    """Return all values, and the number of each record's."""
     _, name, dtype, _ = plan
     found = [_values(name, dtype, record.get(name)) for record in records]
     parts = [[] if values is None else values for values in found]
@@ -126,7 +126,7 @@ def _several(plan: tuple, records: list):
 
 
 def parse_records(records: list, plans: tuple, defaults: tuple, single: bool):
-    """The results of the plans for records, dictionaries of features."""
+    """Return the results of the plans for records, dictionaries of features."""
     given, results = iter(defaults), []
     for plan in plans:
         kind = plan[0]

@@ -293,7 +293,7 @@ def _partials(z: object, mean: object, deviation: object, low: object, high: obj
 
 
 def _unbroadcast(g, dims: Sequence[Any]):
-    """The sum of g over what broadcasting a tensor of `dims` to g's shape has repeated."""
+    """Return the sum of g over what broadcasting a tensor of `dims` to g's shape has repeated."""
     extra = len(g.dims) - len(dims)
     g = reduce_sum(g, axes=tuple(range(extra)), keepdims=False)
     axes = tuple(i for i, size in enumerate(dims) if same(size, 1) and not same(g.dims[i], 1))

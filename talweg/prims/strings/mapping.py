@@ -44,7 +44,7 @@ class Rule:
     kernel: ArrayKernel | None = dataclasses.field(default=None, compare=False)
 
     def __call__(self, array: Any) -> np.ndarray:
-        """The rule on each element of an array."""
+        """Return the rule on each element of an array."""
         array = np.asarray(array)
         if self.whole is not None:
             mapped = self.whole(array, *self.arguments)
