@@ -122,14 +122,14 @@ class EmbeddingColumn(_Embedding, DenseColumn):
         if self.ckpt_to_load_from is not None:
             raise value_error("TW104", "ckpt_to_load_from", "tf.train.Checkpoint for the table")
         find = look_up("nn.safe_embedding_lookup_sparse")
-        found = find(
+        rows = find(
             table,
             ids,
             sparse_weights=weights,
             combiner=self.combiner,
             max_norm=self.max_norm,
         )
-        return reshape(found, [shape_of(ids)[0], self.dimension]) if ids.shape.rank == 2 else found
+        return reshape(rows, [shape_of(ids)[0], self.dimension]) if ids.shape.rank == 2 else rows
 
 
 class SharedEmbeddingColumn(EmbeddingColumn):
