@@ -63,7 +63,7 @@ class Measured(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg bench`."""
+    """Add the options of `talweg bench`."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--repeat", type=int, default=3, help="how often a program is run (%(default)s)"

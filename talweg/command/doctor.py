@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg doctor`."""
+    """Add the options of `talweg doctor`."""
     parser.add_argument(
         "--select", metavar="CODES", help="only these findings: codes or their beginnings"
     )

@@ -22,7 +22,7 @@ from talweg.core import settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg dump`."""
+    """Add the options of `talweg dump`."""
     parser.add_argument(
         "--to", default="talweg_dump", metavar="FOLDER", help="the folder (%(default)s)"
     )

@@ -24,7 +24,7 @@ from talweg.doctor import pages
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg explain`."""
+    """Add the options of `talweg explain`."""
     parser.add_argument("code", nargs="?", metavar="CODE", help="a code such as TW604, or words")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

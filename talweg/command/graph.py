@@ -34,7 +34,7 @@ KINDS = (".html", ".htm", ".svg")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg graph`."""
+    """Add the options of `talweg graph`."""
     parser.add_argument(
         "-o",
         "--output",

@@ -36,7 +36,7 @@ QUOTED = re.compile(r"(: |-> )'([^']*)'")  # annotations, which are texts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg ops`."""
+    """Add the options of `talweg ops`."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="what to look for")
     parser.add_argument("--missing", action="store_true", help="names that are not there yet")
     parser.add_argument("--of", metavar="PROGRAM", help="the names that a program uses")

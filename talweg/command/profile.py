@@ -37,7 +37,7 @@ from talweg.core import settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg profile`."""
+    """Add the options of `talweg profile`."""
     parser.add_argument(
         "--executor",
         choices=("llvm", "auto", "interpret"),

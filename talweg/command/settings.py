@@ -21,7 +21,7 @@ from talweg.core.settings import SETTINGS
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg settings`."""
+    """Add the options of `talweg settings`."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

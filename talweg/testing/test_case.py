@@ -268,7 +268,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
         atol: float = 1e-6,
         msg: str | None = None,
     ) -> None:
-        """The two are not close in the sense of `assertAllClose`."""
+        """Assert that the two are not close in the sense of `assertAllClose`."""
         try:
             self.assertAllClose(a, b, rtol, atol)
         except AssertionError:
@@ -291,7 +291,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
             self.fail(self._formatMessage(msg, "\n".join(lines)))
 
     def assertNotAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:
-        """The shapes or at least one element differ."""
+        """Assert that the shapes or at least one element differ."""
         try:
             self.assertAllEqual(a, b)
         except AssertionError:
@@ -299,19 +299,19 @@ class TestCase(AbslAsserts, unittest.TestCase):
         self.fail(self._formatMessage(msg, "a and b are equal at all places"))
 
     def assertAllGreater(self, a: TensorLike, comparison_target: TensorLike) -> None:
-        """Each element of a is above the number."""
+        """Assert that each element of a is above the number."""
         self.assertGreater(np.min(_array(a)), comparison_target)
 
     def assertAllGreaterEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
-        """No element of a is below the number."""
+        """Assert that no element of a is below the number."""
         self.assertGreaterEqual(np.min(_array(a)), comparison_target)
 
     def assertAllLess(self, a: TensorLike, comparison_target: TensorLike) -> None:
-        """Each element of a is below the number."""
+        """Assert that each element of a is below the number."""
         self.assertLess(np.max(_array(a)), comparison_target)
 
     def assertAllLessEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
-        """No element of a is above the number."""
+        """Assert that no element of a is above the number."""
         self.assertLessEqual(np.max(_array(a)), comparison_target)
 
     def assertAllInRange(
@@ -337,7 +337,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
             )
 
     def assertAllInSet(self, target: TensorLike, expected_set: Sequence[Any]) -> None:
-        """Each element is one of those of the set."""
+        """Assert that each element is one of those of the set."""
         values = _array(target)
         strange = np.setdiff1d(values.reshape(-1), np.asarray(list(expected_set)))
         if strange.size:
@@ -361,7 +361,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
     def assertNDArrayNear(
         self, ndarray1: TensorLike, ndarray2: TensorLike, err: float, msg: str | None = None
     ) -> None:
-        """The norm of the difference is below err."""
+        """Assert that the norm of the difference is below err."""
         distance = np.linalg.norm(_array(ndarray1) - _array(ndarray2))
         if not distance < err:
             self.fail(
@@ -369,19 +369,19 @@ class TestCase(AbslAsserts, unittest.TestCase):
             )
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
-        """Two arrays or tensors have equal shapes; TypeError for anything else."""
+        """Assert that two arrays or tensors have equal shapes; TypeError for anything else."""
         for value in (input_a, input_b):
             if not isinstance(value, (np.ndarray, np.generic)) and not is_tensor_like(value):
                 raise type_error("TW104", f"assertShapeEqual: {value!r}", "an array or a tensor")
         self.assertEqual(tuple(input_a.shape), tuple(input_b.shape), msg=msg)
 
     def assertDTypeEqual(self, target: TensorLike, expected_dtype: DTypeLike) -> None:
-        """An array or tensor has this dtype."""
+        """Assert that an array or tensor has this dtype."""
         found = target.dtype if hasattr(target, "dtype") else _array(target).dtype
         self.assertEqual(as_dtype(found), as_dtype(expected_dtype))
 
     def assertDeviceEqual(self, device1: object, device2: object, msg: str | None = None) -> None:
-        """Two device names mean the same device."""
+        """Assert that two device names mean the same device."""
         self.assertEqual(str(device1).lower(), str(device2).lower(), msg=msg)
 
     # -- errors
