@@ -51,7 +51,7 @@ STUMBLES = ("AttributeError", "SystemError", "UnboundLocalError", "NameError", "
 
 
 def calls() -> dict[str, list[str]]:
-    """The texts of all calls, by function."""
+    """Return the texts of all calls, by function."""
     pools: dict[str, list[str]] = {}
     found: dict[str, list[str]] = {}
     for line in TABLE.read_text("utf-8").splitlines():
@@ -75,7 +75,7 @@ def calls() -> dict[str, list[str]]:
 
 
 def choices(text: str, pools: dict[str, list[str]]) -> list[str]:
-    """The choices of a list, with those of the pools it names."""
+    """Return the choices of a list, with those of the pools it names."""
     found: list[str] = []
     for choice in text.strip().split(" | "):
         found += pools[choice[1:]] if choice.startswith("@") else [choice.strip()]
@@ -107,7 +107,7 @@ def build_calls(name: str, arguments: list[tuple[str, list[str]]]) -> list[str]:
 
 
 def choose_calls(parts: list[str]) -> list[str]:
-    """The calls of functions whose names have one of the parts."""
+    """Return the calls of functions whose names have one of the parts."""
     return [
         text
         for name, texts in calls().items()
@@ -129,13 +129,13 @@ def ask(module: str, path: Path, parts: list[str]) -> None:
 
 
 def missing(texts: list[str], path: Path) -> list[str]:
-    """The calls that a file has no answer for."""
+    """Return the calls that a file has no answer for."""
     known = read(path)
     return [text for text in texts if text not in known]
 
 
 def read(path: Path) -> dict[str, dict]:
-    """The answers in a file, by call."""
+    """Return the answers in a file, by call."""
     lines = path.read_text("utf-8").splitlines()
     return {row["call"]: row["gives"] for row in map(json.loads, lines)}
 
@@ -197,7 +197,7 @@ def compare(theirs: Path, ours: Path, parts: list[str], cases: bool, everything:
 
 
 def judge(wanted: dict, got: dict, flags: dict) -> tuple[str, str | None]:
-    """The kind of difference between two answers, and the difference in words."""
+    """Return the kind of difference between two answers, and the difference in words."""
     if isinstance(wanted, dict) and "crash" in wanted:
         return "their crash", "crash"
     if isinstance(got, dict) and "crash" in got:

@@ -35,7 +35,7 @@ RAW = "tf.raw_ops"
 
 
 def space_of(name: str) -> str:
-    """The namespace of a public name."""
+    """Return the namespace of a public name."""
     return f"tf.{name.rpartition('.')[0]}" if "." in name else "tf"
 
 
@@ -51,7 +51,7 @@ def group_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 def text() -> str:
-    """The document."""
+    """Return the document."""
     there, missing = group_names()
     refused = never_in(missing)
     spaces = sorted({*there, *missing}, key=lambda s: (s == RAW, -len(there[s]), s))
@@ -125,7 +125,7 @@ def join_names(names: list[str]) -> str:
 
 
 def differences() -> list[str]:
-    """The recorded cases in which talweg departs from TensorFlow, by reason."""
+    """Return the recorded cases in which talweg departs from TensorFlow, by reason."""
     entries = json.loads((ROOT / "tests" / "recorded" / "differences.json").read_text("utf-8"))
     by_reason = defaultdict(list)
     for entry in entries:
@@ -140,7 +140,7 @@ def differences() -> list[str]:
 
 
 def absent() -> str:
-    """The names that talweg does not have, one a line: what `talweg run` knows of them."""
+    """Return the names that talweg does not have, one a line: what `talweg run` knows of them."""
     from talweg.api.table import TABLE
     from talweg.api.table_v1 import SHARED
 

@@ -66,7 +66,7 @@ def split_dotted(node: ast.AST) -> list[str]:
 
 
 def find_names_in(path: Path) -> set[str]:
-    """The names of TensorFlow that a file uses."""
+    """Return the names of TensorFlow that a file uses."""
     tree = ast.parse(path.read_text())
     known = bindings(tree)
     found = {name for name in known.values() if name != "tf"}
@@ -78,7 +78,7 @@ def find_names_in(path: Path) -> set[str]:
 
 
 def all_names() -> dict[str, list[str]]:
-    """Every name -> the files of Keras that use it."""
+    """Map every name to the files of Keras that use it."""
     spec = importlib.util.find_spec("keras")
     if spec is None or spec.origin is None:
         raise SystemExit("Keras is not installed here")
@@ -114,7 +114,7 @@ def there(name: str) -> bool:
 
 
 def missing(names: dict[str, list[str]]) -> list[str]:
-    """The names that talweg has not."""
+    """Return the names that talweg has not."""
     return [name for name in names if not there(name)]
 
 

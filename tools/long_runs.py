@@ -30,7 +30,7 @@ SLOWER = 1.3
 
 
 def run_compiled_steps() -> Callable[[int], None]:
-    """A training step of a small network, compiled."""
+    """Return a training step of a small network, compiled."""
     import talweg as tf
 
     w, b = tf.Variable(tf.ones([4, 3])), tf.Variable(tf.zeros([3]))
@@ -52,7 +52,7 @@ def run_compiled_steps() -> Callable[[int], None]:
 
 
 def eager_steps() -> Callable[[int], None]:
-    """The same step with a tape, without a function."""
+    """Return the same step with a tape, without a function."""
     import talweg as tf
 
     w, x = tf.Variable(tf.ones([4, 3])), tf.ones([8, 4])
@@ -192,7 +192,7 @@ def measure(name: str, scale: float) -> None:
 
 
 def row(name: str, parts: list[list[float]]) -> tuple[str, bool]:
-    """A row of the table; whether memory and speed stayed."""
+    """Return a row of the table; whether memory and speed stayed."""
     steps = sum(int(part[0]) for part in parts)
     memory = [part[1] for part in parts]
     speed = [part[2] / part[0] * 1e6 for part in parts]

@@ -39,7 +39,7 @@ class Fit(NamedTuple):
 
 
 def round_to(value: mpf, dtype: str) -> mpf:
-    """The nearest number of a dtype."""
+    """Return the nearest number of a dtype."""
     digits = DIGITS[dtype]
     mantissa, exponent = mpmath.frexp(value)
     return mpmath.ldexp(mpmath.nint(mpmath.ldexp(mantissa, digits)), exponent - digits)
@@ -181,7 +181,7 @@ LN2 = mpmath.log(2)
 
 
 def exp_tail(r):
-    """(exp(r) - 1 - r) / r^2."""
+    """Return (exp(r) - 1 - r) / r^2."""
     return mpmath.fsum(r**k / mpmath.factorial(k + 2) for k in range(40))
 
 
@@ -191,7 +191,7 @@ def root(function: Callable) -> Callable:
 
 
 def odd_tail(function: Callable) -> Callable:
-    """(f(x) - x) / x^3 as a function of s = x^2."""
+    """Return (f(x) - x) / x^3 as a function of s = x^2."""
     return root(lambda x: (function(x) / x - 1) / x**2)
 
 

@@ -145,7 +145,7 @@ class CrossCompiler:
         )
 
     def object_file(self, text: str) -> bytes:
-        """A module's object file."""
+        """Return a module's object file."""
         module = llvm.parse_assembly(text, llvm.create_context())
         module.triple, module.data_layout = TRIPLE, str(self.machine.target_data)
         jit.optimize(module)
@@ -206,7 +206,7 @@ def split_output(jobs: list[Job], content: bytes) -> list[list[bytes] | None]:
 
 
 def math_jobs() -> Iterator[Job]:
-    """Every elementary function, of numbers of all magnitudes."""
+    """Yield every elementary function, of numbers of all magnitudes."""
     random = np.random.default_rng(0)
     for dtype, lanes in (("float32", 4), ("float64", 2), ("float32", 1), ("float64", 1)):
         for name in FUNCTIONS:
@@ -221,7 +221,7 @@ def math_jobs() -> Iterator[Job]:
 
 
 def exact(name: str, x: np.ndarray, y: np.ndarray) -> tuple[Any, float]:
-    """A function's values in a longer dtype, and how far results may be from them, in units.
+    """Return a function's values in a longer dtype, and how far results may be from them, in units.
 
     Of float64 the error function has none in SciPy: it is compared with code for this machine,
     whose bound has a test.
@@ -276,7 +276,7 @@ def build_bound_check(name: str, x: np.ndarray, y: np.ndarray) -> Callable[[list
 
 
 def collect_declared_jobs(names: list[str]) -> Iterator[Job]:
-    """The samples of every declaration that has loops."""
+    """Yield the samples of every declaration that has loops."""
     for case in test_declared.CASES:
         prim = case.prim
         if names and prim.name not in names or prim.name in test_declared.VALUES:
@@ -334,7 +334,7 @@ def compose_jobs(programs: int, seed: int) -> Iterator[Job]:
 def job_of(
     name: str, lowered: Lowered, inputs: list, states: list, check: Callable[[list], Any]
 ) -> Job | None:
-    """A lowered program as a job; None where it calls Python, BLAS, or has stacks."""
+    """Return a lowered program as a job; None where it calls Python, BLAS, or has stacks."""
     program = lowered.program
     calls = [
         part

@@ -31,7 +31,7 @@ SENTENCES = {
 
 
 def count_all() -> dict[str, int]:
-    """The numbers, from the data."""
+    """Return the numbers, from the data."""
     import compatibility
     from programs import collection
     from recorded import case_files

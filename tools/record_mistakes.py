@@ -48,7 +48,7 @@ def run_and_print(program: Path, package: Path = ROOT) -> str:
 
 
 def title(program: Path) -> str:
-    """`01_shapes_of_a_product` in words."""
+    """Return `01_shapes_of_a_product` in words."""
     words = program.stem.split("_")[1:]
     return (
         " ".join(words)
@@ -60,7 +60,7 @@ def title(program: Path) -> str:
 
 
 def shorten(text: str) -> str:
-    """The first and last lines of a long text."""
+    """Return the first and last lines of a long text."""
     lines = text.rstrip().split("\n")
     if len(lines) > 14:
         lines = [*lines[:5], f"  ... {len(lines) - 10} more lines ...", *lines[-5:]]
@@ -68,7 +68,7 @@ def shorten(text: str) -> str:
 
 
 def page() -> str:
-    """The page, from the programs, what is kept as "before", and what is printed now."""
+    """Return the page, from the programs, what is kept as "before", and what is printed now."""
     rows, parts = [], []
     for program in sorted((FOLDER / "programs").glob("*.py")):
         before = (FOLDER / "before" / f"{program.stem}.txt").read_text("utf-8")

@@ -54,7 +54,7 @@ def _parameters(operation, parameters, dtype):
 
 
 def call(operation, seed, shape, dtype, parameters):
-    """The tensor TensorFlow gives for a case."""
+    """Return the tensor TensorFlow gives for a case."""
     random, key = tf.random, tf.constant(seed, tf.int64)
     whole = {"minval": None, "maxval": None, "dtype": dtype}
     if operation in PLAIN:

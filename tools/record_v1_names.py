@@ -79,7 +79,7 @@ def names_of(module: types.ModuleType, marker: str, prefix: str = "", seen: Any 
 
 
 def parameters(value: Any) -> Any:
-    """The names of a function's parameters; None for other things."""
+    """Return the names of a function's parameters; None for other things."""
     if inspect.isclass(value) or not callable(value):
         return None
     try:
@@ -94,7 +94,7 @@ def alike(value: Any, other: Any) -> bool:
 
 
 def compare_names(old: dict, new: dict) -> list[str]:
-    """The names, each with `=` and another name of v2 where that differs."""
+    """Return the names, each with `=` and another name of v2 where that differs."""
     by_object: dict[int, str] = {}
     for name, value in sorted(new.items(), key=lambda pair: len(pair[0])):
         by_object.setdefault(id(value), name)
@@ -114,7 +114,7 @@ def compare_names(old: dict, new: dict) -> list[str]:
 
 
 def text(found: list[str]) -> str:
-    """The module: one paragraph for each namespace."""
+    """Return the module: one paragraph for each namespace."""
     spaces: dict[str, list[str]] = {}
     for entry in found:
         if len(entry) > LONGEST:

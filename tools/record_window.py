@@ -19,7 +19,7 @@ import window_cases as cases
 
 
 def encode(tensor):
-    """A tensor as JSON: its shape and its elements, whole numbers as integers."""
+    """Return a tensor as JSON: its shape and its elements, whole numbers as integers."""
     array = np.asarray(tensor)
     elements = [int(v) if float(v).is_integer() else float(v) for v in array.ravel()]
     return {"shape": list(array.shape), "elements": elements}

@@ -39,7 +39,7 @@ def shares(number: int, ports: list[int], folder: str) -> dict:
 
 
 def start_worker(number: int, ports: list[int], folder: str) -> subprocess.Popen:
-    """A worker of two."""
+    """Return a worker of two."""
     config = {
         "cluster": {"worker": [f"localhost:{port}" for port in ports]},
         "task": {"type": "worker", "index": number},
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _lines(table: dict) -> str:
-    """A table as JSON, a row a line."""
+    """Return a table as JSON, a row a line."""
     return ",\n".join([f"{json.dumps(key)}: {json.dumps(row)}" for key, row in table.items()])
 
 
