@@ -289,7 +289,7 @@ class GraphVariable(Variable):
         with self._base().as_default():
             return update_variable(*operands, variable=self._handle, rule=rule, **params)
 
-    def _return_update(self, update: Any, name: str | None = None, read_value: bool = True) -> Any:
+    def _finish(self, update: Any, name: str | None = None, read_value: bool = True) -> Any:
         """Return the result of an update: the variable after it, its tensor or its operation."""
         if name is not None:
             update.graph.label(update.node, name)
@@ -314,11 +314,11 @@ class GraphVariable(Variable):
         """
         tensor = self._operand(value)
         self._check_assigned(tensor)
-        return self._return_update(self._change("assign", tensor), name, read_value)
+        return self._finish(self._change("assign", tensor), name, read_value)
 
     def assign_unchecked(self, value: object, name: str | None = None) -> Any:
         """`assign` that lets the shape change."""
-        return self._return_update(self._change("assign", self._operand(value), strict=False), name)
+        return self._finish(self._change("assign", self._operand(value), strict=False), name)
 
     def _add_or_sub(self, rule: str, value: object, name: str | None, read_value: bool) -> Any:
         tensor = self._operand(value)
@@ -330,7 +330,7 @@ class GraphVariable(Variable):
                 f"Cannot {rule} a value of shape {tensor.shape} to variable '{self._name}' of "
                 f"shape {self._shape}",
             )
-        return self._return_update(self._change(rule, tensor), name, read_value)
+        return self._finish(self._change(rule, tensor), name, read_value)
 
     def assign_add(
         self,
@@ -372,9 +372,7 @@ class GraphVariable(Variable):
                 f"scatter_{kind}: indices have dtype {indices.dtype.name}",
                 "int32 or int64",
             )
-        return self._return_update(
-            self._change(f"scatter_{kind}", indices, self._operand(updates)), name
-        )
+        return self._finish(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
 
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
         if not isinstance(slices, IndexedSlices):
@@ -390,18 +388,16 @@ class GraphVariable(Variable):
         with self._base().as_default():
             indices = convert_to_tensor(sparse_delta.indices)
         updates = self._operand(sparse_delta.values)
-        return self._return_update(self._change("batch_update", indices, updates), name)
+        return self._finish(self._change("batch_update", indices, updates), name)
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
         with self._base().as_default():
             indices = convert_to_tensor(indices)
-        return self._return_update(
-            self._change(f"scatter_nd_{kind}", indices, self._operand(updates))
-        )
+        return self._finish(self._change(f"scatter_nd_{kind}", indices, self._operand(updates)))
 
     def assign_slice(self, place: tuple, value: object, name: str | None = None) -> Any:
         """An operation that writes `value`, broadcast, to a place given as a frozen NumPy key."""
-        return self._return_update(self._change("slice", self._operand(value), place=place), name)
+        return self._finish(self._change("slice", self._operand(value), place=place), name)
 
     # -- identity, printing
 

@@ -438,13 +438,13 @@ class Optional:
     def get_value(self, name: str | None = None) -> Any:
         """Return the element; InvalidArgumentError if there is none."""
         if self._variant is None:
-            return self._layout.value(self._require_flat())
+            return self._layout.value(self._require())
         layout = self._layout
-        call = lambda found: tuple(layout.parts(unwrap_variant(found)._require_flat()))  # noqa: E731
+        call = lambda found: tuple(layout.parts(unwrap_variant(found)._require()))  # noqa: E731
         tensors = run_effect("OptionalGetValue", avals_of(layout), call, self._variant)
         return element_in_graph(layout, tensors)
 
-    def _require_flat(self) -> tuple:
+    def _require(self) -> tuple:
         if self._flat is None:
             raise InvalidArgumentError(
                 None, None, compose("TW209", "The given optional does not have a value.")

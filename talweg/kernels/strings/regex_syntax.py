@@ -250,7 +250,7 @@ class _Reader:
         return [Characters(*ranges)]
 
     def _several(self, kind: str) -> tuple[Ranges, bool] | None:
-        """Return the characters of \d, \S and so on, and whether they are excluded."""
+        """Return the characters of \\d, \\S and so on, and whether they are excluded."""
         if kind and kind in "pPC":
             raise UnsupportedError(f"\\{kind}")
         if not kind or kind not in "dswDSW":
