@@ -28,7 +28,7 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 
 def library() -> Any:
-    """The library to use: talweg, under TensorFlow's name, or TensorFlow."""
+    """Return the library to use: talweg, under TensorFlow's name, or TensorFlow."""
     if os.environ.get("LIBRARY") == "tensorflow":
         return importlib.import_module("tensorflow")
     sys.path[:0] = [str(ROOT)]

@@ -51,7 +51,7 @@ STUMBLES = ("AttributeError", "SystemError", "UnboundLocalError", "NameError", "
 
 
 def calls() -> dict[str, list[str]]:
-    """The texts of all calls, by function."""
+    """Return the texts of all calls, by function."""
     pools: dict[str, list[str]] = {}
     found: dict[str, list[str]] = {}
     for line in TABLE.read_text("utf-8").splitlines():
@@ -68,21 +68,21 @@ def calls() -> dict[str, list[str]]:
                 arguments.append((argument.strip(), choices(values, pools)))
             loose = "[loose] " if names.startswith("loose ") else ""
             for key in names.removeprefix("loose ").removeprefix("listed ").split(", "):
-                texts = [loose + form.format(text) for text in written(key, arguments)]
+                texts = [loose + form.format(text) for text in build_calls(key, arguments)]
                 known = found.setdefault(key, [])
                 known += [text for text in dict.fromkeys(texts) if text not in set(known)]
     return found
 
 
 def choices(text: str, pools: dict[str, list[str]]) -> list[str]:
-    """The choices of a list, with those of the pools it names."""
+    """Return the choices of a list, with those of the pools it names."""
     found: list[str] = []
     for choice in text.strip().split(" | "):
         found += pools[choice[1:]] if choice.startswith("@") else [choice.strip()]
     return list(dict.fromkeys(found))
 
 
-def written(name: str, arguments: list[tuple[str, list[str]]]) -> list[str]:
+def build_calls(name: str, arguments: list[tuple[str, list[str]]]) -> list[str]:
     """The usual call, those that depart from it once, and a sample of those that do twice."""
     usual = [values[0] for _, values in arguments]
 
@@ -106,8 +106,8 @@ def written(name: str, arguments: list[tuple[str, list[str]]]) -> list[str]:
     return [call(chosen) for chosen in [{}, *once, *twice[:PAIRS]]]
 
 
-def chosen_calls(parts: list[str]) -> list[str]:
-    """The calls of functions whose names have one of the parts."""
+def choose_calls(parts: list[str]) -> list[str]:
+    """Return the calls of functions whose names have one of the parts."""
     return [
         text
         for name, texts in calls().items()
@@ -119,7 +119,7 @@ def chosen_calls(parts: list[str]) -> list[str]:
 def ask(module: str, path: Path, parts: list[str]) -> None:
     """Write what a module answers to calls that the file lacks, in processes behind crashes."""
     path.touch()
-    texts = chosen_calls(parts)
+    texts = choose_calls(parts)
     while missing(texts, path):
         command = [sys.executable, __file__, "part", module, str(path), *parts]
         subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
@@ -129,13 +129,13 @@ def ask(module: str, path: Path, parts: list[str]) -> None:
 
 
 def missing(texts: list[str], path: Path) -> list[str]:
-    """The calls that a file has no answer for."""
+    """Return the calls that a file has no answer for."""
     known = read(path)
     return [text for text in texts if text not in known]
 
 
 def read(path: Path) -> dict[str, dict]:
-    """The answers in a file, by call."""
+    """Return the answers in a file, by call."""
     lines = path.read_text("utf-8").splitlines()
     return {row["call"]: row["gives"] for row in map(json.loads, lines)}
 
@@ -159,7 +159,7 @@ def answer(module: str, path: Path, parts: list[str]) -> None:
 
     signal.signal(signal.SIGALRM, stop)
     known = read(path)
-    for text in chosen_calls(parts):
+    for text in choose_calls(parts):
         if text in known:
             continue
         case = case_files._case("combinations", 0, text)
@@ -179,11 +179,11 @@ def compare(theirs: Path, ours: Path, parts: list[str], cases: bool, everything:
     wanted, got = read(theirs), read(ours)
     count: collections.Counter[str] = collections.Counter()
     shown = collections.defaultdict(list)
-    for text in chosen_calls(parts):
+    for text in choose_calls(parts):
         if text not in wanted or text not in got:
             continue
         case = case_files._case("combinations", 0, text)
-        kind, found = judged(wanted[text], got[text], case.flags)
+        kind, found = judge(wanted[text], got[text], case.flags)
         count[kind] += 1
         if found and (everything or kind not in MINOR):
             shown[text.removeprefix("list(").partition("(")[0]].append((kind, text, found))
@@ -196,13 +196,13 @@ def compare(theirs: Path, ours: Path, parts: list[str], cases: bool, everything:
         print(dict(count), "of", sum(count.values()))
 
 
-def judged(wanted: dict, got: dict, flags: dict) -> tuple[str, str | None]:
-    """The kind of difference between two answers, and the difference in words."""
+def judge(wanted: dict, got: dict, flags: dict) -> tuple[str, str | None]:
+    """Return the kind of difference between two answers, and the difference in words."""
     if isinstance(wanted, dict) and "crash" in wanted:
         return "their crash", "crash"
     if isinstance(got, dict) and "crash" in got:
         return "our crash", "crash"
-    found = comparison.difference(_decoded(got), _decoded(wanted), flags)
+    found = comparison.difference(_decode(got), _decode(wanted), flags)
     if found is None:
         return "same", None
     raises = [isinstance(tree, dict) and "raises" in tree for tree in (wanted, got)]
@@ -221,7 +221,7 @@ def judged(wanted: dict, got: dict, flags: dict) -> tuple[str, str | None]:
     return ("class of error" if raises[0] else "value"), found
 
 
-def _decoded(tree: dict) -> dict:
+def _decode(tree: dict) -> dict:
     return tree if isinstance(tree, dict) and "raises" in tree else description.decode(tree)
 
 
@@ -239,7 +239,7 @@ def main() -> None:
     elif options.task == "part":
         answer(rest[0], Path(rest[1]), rest[2:])
     elif options.task == "count":
-        print(len(chosen_calls(rest)))
+        print(len(choose_calls(rest)))
     else:
         compare(Path(rest[0]), Path(rest[1]), rest[2:], options.cases, options.all)
 

@@ -35,11 +35,11 @@ RAW = "tf.raw_ops"
 
 
 def space_of(name: str) -> str:
-    """The namespace of a public name."""
+    """Return the namespace of a public name."""
     return f"tf.{name.rpartition('.')[0]}" if "." in name else "tf"
 
 
-def grouped() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def group_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Names that are there and names that are missing, by namespace."""
     from talweg.api.table import TABLE
 
@@ -51,8 +51,8 @@ def grouped() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 def text() -> str:
-    """The document."""
-    there, missing = grouped()
+    """Return the document."""
+    there, missing = group_names()
     refused = never_in(missing)
     spaces = sorted({*there, *missing}, key=lambda s: (s == RAW, -len(there[s]), s))
     lines, absent = [HEAD.rstrip("\n"), "", *counts(), "", *COLUMNS], []
@@ -65,11 +65,11 @@ def text() -> str:
     lines += ["", "Not there yet at all: " + ", ".join(absent) + ".", "", *refused]
     for space in spaces:
         if there[space]:
-            lines += [f"## {space}", "", f"There: {listed(there[space])}", ""]
+            lines += [f"## {space}", "", f"There: {join_names(there[space])}", ""]
             if space == RAW:
                 lines += [f"Not there yet: the other {len(missing[space])}.", ""]
             elif missing[space]:
-                lines += [f"Not there yet: {listed(missing[space])}", ""]
+                lines += [f"Not there yet: {join_names(missing[space])}", ""]
     return "\n".join(lines + differences())
 
 
@@ -119,13 +119,13 @@ def counts() -> list[str]:
     return lines
 
 
-def listed(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     """Names in a sentence."""
     return ", ".join(f"`{name}`" for name in names) + "."
 
 
 def differences() -> list[str]:
-    """The recorded cases in which talweg departs from TensorFlow, by reason."""
+    """Return the recorded cases in which talweg departs from TensorFlow, by reason."""
     entries = json.loads((ROOT / "tests" / "recorded" / "differences.json").read_text("utf-8"))
     by_reason = defaultdict(list)
     for entry in entries:
@@ -140,7 +140,7 @@ def differences() -> list[str]:
 
 
 def absent() -> str:
-    """The names that talweg does not have, one a line: what `talweg run` knows of them."""
+    """Return the names that talweg does not have, one a line: what `talweg run` knows of them."""
     from talweg.api.table import TABLE
     from talweg.api.table_v1 import SHARED
 

@@ -66,17 +66,17 @@ class Kind:
         hypothesis = getattr(self.test, "hypothesis", None)
         self.by_hypothesis = hypothesis is not None
         if hypothesis is not None:
-            hypothesis.inner_test = self._counted(hypothesis.inner_test)
+            hypothesis.inner_test = self._count(hypothesis.inner_test)
 
-    def _counted(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+    def _count(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(inner)
-        def counted(*given: Any, **named: Any) -> Any:
+        def call(*given: Any, **named: Any) -> Any:
             if time.monotonic() > self.end:
                 raise Over
             self.programs += 1
             return inner(*given, **named)
 
-        return counted
+        return call
 
     def run(self, seed: int) -> None:
         """Some programs of a seed."""

@@ -33,7 +33,7 @@ except ImportError:
 
 
 @contextlib.contextmanager
-def instrumented() -> Iterator[None]:
+def instrument() -> Iterator[None]:
     """Instrument what is imported meanwhile."""
     include = [f"talweg.{package}" for package in INSTRUMENTED]
     with (
@@ -43,7 +43,7 @@ def instrumented() -> Iterator[None]:
         yield
 
 
-with instrumented():
+with instrument():
     from tests.faults.damaged import FORMATS, mutate
 
 SEEDS = 50  # damaged files that a corpus begins with
@@ -59,7 +59,7 @@ STATISTICS = {
 def fuzz(name: str, folder: Path, corpus: Path, seconds: int) -> None:
     """Fuzz one format in this process, which ends with libFuzzer's exit status."""
     form, rng = FORMATS[name], random.Random(name)
-    with instrumented():  # the readers are imported when they are first asked for
+    with instrument():  # the readers are imported when they are first asked for
         whole = form.make(folder)
         form.read(whole, folder)
     (corpus / "whole").write_bytes(whole)

@@ -30,7 +30,7 @@ LOOK_UPS = {
 
 
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
-    """The parameters of a function that a type could be given for, self and cls left out."""
+    """Return the parameters of a function that a type could be given for, self and cls left out."""
     a = function.args
     every = [*a.posonlyargs, *a.args, *a.kwonlyargs, *[x for x in (a.vararg, a.kwarg) if x]]
     return [p for n, p in enumerate(every) if not (n == 0 and p.arg in ("self", "cls"))]
@@ -47,7 +47,7 @@ def is_rule(path: Path, in_class: bool) -> bool:
 
 
 def outer_functions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions and methods that stand in no other function."""
+    """Return the functions and methods that stand in no other function."""
     functions = []
     for part in ast.iter_child_nodes(tree):
         if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -77,7 +77,7 @@ def compares_name(node: ast.AST) -> bool:
 
 
 def measure(root: Path) -> dict:
-    """All figures of the package `talweg` below `root`."""
+    """Return all figures of the package `talweg` below `root`."""
     files = sorted((root / "talweg").rglob("*.py"))
     packages: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     folders: Counter[str] = Counter()

@@ -56,7 +56,7 @@ def bindings(tree: ast.AST) -> dict[str, str]:
     return found
 
 
-def dotted(node: ast.AST) -> list[str]:
+def split_dotted(node: ast.AST) -> list[str]:
     """``a.b.c`` as its parts; [] for anything else."""
     parts = []
     while isinstance(node, ast.Attribute):
@@ -65,20 +65,20 @@ def dotted(node: ast.AST) -> list[str]:
     return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
 
 
-def used_in(path: Path) -> set[str]:
-    """The names of TensorFlow that a file uses."""
+def find_names_in(path: Path) -> set[str]:
+    """Return the names of TensorFlow that a file uses."""
     tree = ast.parse(path.read_text())
     known = bindings(tree)
     found = {name for name in known.values() if name != "tf"}
     for node in ast.walk(tree):
-        parts = dotted(node) if isinstance(node, ast.Attribute) else []
+        parts = split_dotted(node) if isinstance(node, ast.Attribute) else []
         if parts and parts[0] in known:
             found.add(".".join([known[parts[0]], *parts[1:]]))
     return found - NOT_TENSORFLOW
 
 
 def all_names() -> dict[str, list[str]]:
-    """Every name -> the files of Keras that use it."""
+    """Map every name to the files of Keras that use it."""
     spec = importlib.util.find_spec("keras")
     if spec is None or spec.origin is None:
         raise SystemExit("Keras is not installed here")
@@ -89,7 +89,7 @@ def all_names() -> dict[str, list[str]]:
         # Converters to and from other backends' own formats are no part of the TensorFlow backend.
         if path.name.endswith("_test.py") or place.parts[:2] in OTHER_BACKENDS:
             continue
-        for name in used_in(path):
+        for name in find_names_in(path):
             found[name].append(str(place))
     return dict(sorted(found.items()))
 
@@ -114,7 +114,7 @@ def there(name: str) -> bool:
 
 
 def missing(names: dict[str, list[str]]) -> list[str]:
-    """The names that talweg has not."""
+    """Return the names that talweg has not."""
     return [name for name in names if not there(name)]
 
 

@@ -61,7 +61,7 @@ class Library:
 
 
 def libraries() -> list[Library]:
-    """The list."""
+    """Return the list."""
     found = []
     for line in LIST.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -101,7 +101,7 @@ class Side:
         return done, time.perf_counter() - start
 
     def jobs(self, library: Library) -> dict[str, dict]:
-        """The jobs' results, by name."""
+        """Return the jobs' results, by name."""
         text, _ = self.run(library, "-m", "library_jobs", library.name)
         lines = [json.loads(x[4:]) for x in text.splitlines() if x.startswith("JOB ")]
         return {line["job"]: line for line in lines}

@@ -29,8 +29,8 @@ GROWTH = 4 << 20
 SLOWER = 1.3
 
 
-def compiled_steps() -> Callable[[int], None]:
-    """A training step of a small network, compiled."""
+def run_compiled_steps() -> Callable[[int], None]:
+    """Return a training step of a small network, compiled."""
     import talweg as tf
 
     w, b = tf.Variable(tf.ones([4, 3])), tf.Variable(tf.zeros([3]))
@@ -52,7 +52,7 @@ def compiled_steps() -> Callable[[int], None]:
 
 
 def eager_steps() -> Callable[[int], None]:
-    """The same step with a tape, without a function."""
+    """Return the same step with a tape, without a function."""
     import talweg as tf
 
     w, x = tf.Variable(tf.ones([4, 3])), tf.ones([8, 4])
@@ -103,7 +103,7 @@ def traces() -> Callable[[int], None]:
     return run
 
 
-def compiled_traces() -> Callable[[int], None]:
+def run_compiled_traces() -> Callable[[int], None]:
     """Functions that are made, compiled (each other code), called and dropped."""
     import talweg as tf
 
@@ -120,7 +120,7 @@ def compiled_traces() -> Callable[[int], None]:
     return run
 
 
-def compiled_again() -> Callable[[int], None]:
+def compile_again() -> Callable[[int], None]:
     """Functions of one text that are made, compiled (code that is there), called and dropped."""
     import talweg as tf
 
@@ -161,12 +161,12 @@ def pipelines() -> Callable[[int], None]:
 
 
 CASES: dict[str, tuple[Callable[[], Callable[[int], None]], int]] = {
-    "compiled steps": (compiled_steps, 10**7),
+    "compiled steps": (run_compiled_steps, 10**7),
     "eager steps": (eager_steps, 10**6),
     "epochs of fit": (epochs_of_fit, 10**4),
     "functions made and dropped": (traces, 10**5),
-    "compiled functions made and dropped": (compiled_again, 10**5),
-    "compiled functions, each other code": (compiled_traces, 10**5),
+    "compiled functions made and dropped": (compile_again, 10**5),
+    "compiled functions, each other code": (run_compiled_traces, 10**5),
     "graphs and sessions": (graphs_and_sessions, 10**5),
     "pipelines left half-way": (pipelines, 10**5),
 }
@@ -192,7 +192,7 @@ def measure(name: str, scale: float) -> None:
 
 
 def row(name: str, parts: list[list[float]]) -> tuple[str, bool]:
-    """A row of the table; whether memory and speed stayed."""
+    """Return a row of the table; whether memory and speed stayed."""
     steps = sum(int(part[0]) for part in parts)
     memory = [part[1] for part in parts]
     speed = [part[2] / part[0] * 1e6 for part in parts]

@@ -173,7 +173,7 @@ def arguments(given: list[str]) -> tuple[list[str], int, bool, list[str]]:
 
 
 def state_of_tree() -> str:
-    """A name for what the tests and the package are now."""
+    """Return a name for what the tests and the package are now."""
 
     def git(*words: str) -> bytes:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True).stdout
@@ -200,7 +200,7 @@ def missing(machine: Machine) -> list[str]:
 
 
 def environment(machine: Machine) -> dict[str, str]:
-    """The variables that make this machine that one."""
+    """Return the variables that make this machine that one."""
     found = {**os.environ, **machine.variables}
     if machine.numpy is not None:
         shown = subprocess.run([sys.executable, "-c", _DISPATCHED], capture_output=True, text=True)

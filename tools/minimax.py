@@ -38,8 +38,8 @@ class Fit(NamedTuple):
     first: object = 1  # its q0, which may make the first coefficient of the numerator a rounder one
 
 
-def rounded(value: mpf, dtype: str) -> mpf:
-    """The nearest number of a dtype."""
+def round_to(value: mpf, dtype: str) -> mpf:
+    """Return the nearest number of a dtype."""
     digits = DIGITS[dtype]
     mantissa, exponent = mpmath.frexp(value)
     return mpmath.ldexp(mpmath.nint(mpmath.ldexp(mantissa, digits)), exponent - digits)
@@ -129,21 +129,21 @@ def _at(coefficients, powers, x):
     return sum((c * x**p for c, p in zip(coefficients, powers)), mpf(0))
 
 
-def fitted(fit: Fit) -> tuple[list, list, float]:
+def fit_coefficients(fit: Fit) -> tuple[list, list, float]:
     """Rounded coefficients of the numerator and denominator, and log2 of the error."""
     xs = points(mpf(fit.low), mpf(fit.high))
     exact = [fit.function(x) for x in xs]
     weights = [abs(fit.weight(x)) for x in xs]
     powers = list(range(fit.degree + 1))
     below = denominator(xs, exact, weights, fit.degree, fit.denominator) if fit.denominator else []
-    below = [mpf(fit.first), *[rounded(fit.first * c, fit.dtype) for c in below]]
+    below = [mpf(fit.first), *[round_to(fit.first * c, fit.dtype) for c in below]]
     under = [_at(below, range(len(below)), x) for x in xs]
     rest = [value * u for value, u in zip(exact, under)]
     relative = [weight / abs(u) for weight, u in zip(weights, under)]
     left = remez(xs, rest, relative, powers)
     done: list = []
     while powers:
-        done.append(rounded(left[0], fit.dtype))
+        done.append(round_to(left[0], fit.dtype))
         rest = [value - done[-1] * x ** powers[0] for value, x in zip(rest, xs)]
         del left[0], powers[0]
         if powers:
@@ -168,7 +168,7 @@ def _text(value: mpf, dtype: str) -> str:
 
 def show(fit: Fit) -> None:
     """Print a fit as Python text."""
-    above, below, error = fitted(fit)
+    above, below, error = fit_coefficients(fit)
     print(f"{fit.name} {fit.dtype} [{float(fit.low):.6g}, {float(fit.high):.6g}] 2^{error:.1f}")
     print("    ", ", ".join(_text(c, fit.dtype) for c in above))
     if fit.denominator:
@@ -181,7 +181,7 @@ LN2 = mpmath.log(2)
 
 
 def exp_tail(r):
-    """(exp(r) - 1 - r) / r^2."""
+    """Return (exp(r) - 1 - r) / r^2."""
     return mpmath.fsum(r**k / mpmath.factorial(k + 2) for k in range(40))
 
 
@@ -191,7 +191,7 @@ def root(function: Callable) -> Callable:
 
 
 def odd_tail(function: Callable) -> Callable:
-    """(f(x) - x) / x^3 as a function of s = x^2."""
+    """Return (f(x) - x) / x^3 as a function of s = x^2."""
     return root(lambda x: (function(x) / x - 1) / x**2)
 
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 
 def text(skip_broken: bool) -> str:
-    """The contents the table should have."""
+    """Return the contents the table should have."""
     from talweg.api import export, table
     from talweg.api.table_v1 import SHARED
 

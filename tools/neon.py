@@ -145,7 +145,7 @@ class CrossCompiler:
         )
 
     def object_file(self, text: str) -> bytes:
-        """A module's object file."""
+        """Return a module's object file."""
         module = llvm.parse_assembly(text, llvm.create_context())
         module.triple, module.data_layout = TRIPLE, str(self.machine.target_data)
         jit.optimize(module)
@@ -164,7 +164,7 @@ def image(jobs: list[Job]) -> bytes:
     return out.getvalue()
 
 
-def emulated(jobs: list[Job], compiler: CrossCompiler) -> list[list[bytes] | None]:
+def emulate(jobs: list[Job], compiler: CrossCompiler) -> list[list[bytes] | None]:
     """What comes back of each program; None of one that died, and of those behind it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -181,10 +181,10 @@ def emulated(jobs: list[Job], compiler: CrossCompiler) -> list[list[bytes] | Non
         made = [*COMPILER, "-o", program, folder / "driver.c", *objects, "-lm"]
         subprocess.run(list(map(str, made)), check=True)
         done = subprocess.run([*EMULATOR, str(program)], input=image(jobs), capture_output=True)
-    return parted(jobs, done.stdout)
+    return split_output(jobs, done.stdout)
 
 
-def parted(jobs: list[Job], content: bytes) -> list[list[bytes] | None]:
+def split_output(jobs: list[Job], content: bytes) -> list[list[bytes] | None]:
     """What the driver wrote, by programs."""
     found: list[list[bytes] | None] = []
     at = 0
@@ -206,7 +206,7 @@ def parted(jobs: list[Job], content: bytes) -> list[list[bytes] | None]:
 
 
 def math_jobs() -> Iterator[Job]:
-    """Every elementary function, of numbers of all magnitudes."""
+    """Yield every elementary function, of numbers of all magnitudes."""
     random = np.random.default_rng(0)
     for dtype, lanes in (("float32", 4), ("float64", 2), ("float32", 1), ("float64", 1)):
         for name in FUNCTIONS:
@@ -217,11 +217,11 @@ def math_jobs() -> Iterator[Job]:
             text = "\n".join([library.text(), loop, WRAPPED.format(symbol=symbol, count=len(x))])
             held = [EmulatedBuffer(GIVEN, a.nbytes, a.tobytes()) for a in (x, y)]
             held.append(EmulatedBuffer(FRESH, x.nbytes, wanted=True))
-            yield Job(f"{name} {dtype}x{lanes}", text, held, bounded(name, x, y))
+            yield Job(f"{name} {dtype}x{lanes}", text, held, build_bound_check(name, x, y))
 
 
 def exact(name: str, x: np.ndarray, y: np.ndarray) -> tuple[Any, float]:
-    """A function's values in a longer dtype, and how far results may be from them, in units.
+    """Return a function's values in a longer dtype, and how far results may be from them, in units.
 
     Of float64 the error function has none in SciPy: it is compared with code for this machine,
     whose bound has a test.
@@ -261,7 +261,7 @@ def math_operands(name: str, dtype: str, random: Any) -> tuple[Any, Any]:
     return (np.abs(x), y) if name == "pow" else (x, y)
 
 
-def bounded(name: str, x: np.ndarray, y: np.ndarray) -> Callable[[list[bytes]], Any]:
+def build_bound_check(name: str, x: np.ndarray, y: np.ndarray) -> Callable[[list[bytes]], Any]:
     """What asserts that errors are within the bound of a function."""
 
     def check(parts: list[bytes]) -> None:
@@ -275,8 +275,8 @@ def bounded(name: str, x: np.ndarray, y: np.ndarray) -> Callable[[list[bytes]], 
     return check
 
 
-def declared_jobs(names: list[str]) -> Iterator[Job]:
-    """The samples of every declaration that has loops."""
+def collect_declared_jobs(names: list[str]) -> Iterator[Job]:
+    """Yield the samples of every declaration that has loops."""
     for case in test_declared.CASES:
         prim = case.prim
         if names and prim.name not in names or prim.name in test_declared.VALUES:
@@ -299,7 +299,7 @@ def declared_jobs(names: list[str]) -> Iterator[Job]:
             yield job
 
 
-def composed_jobs(programs: int, seed: int) -> Iterator[Job]:
+def compose_jobs(programs: int, seed: int) -> Iterator[Job]:
     """Random programs of several operations and variables."""
     found: list[Any] = []
 
@@ -334,7 +334,7 @@ def composed_jobs(programs: int, seed: int) -> Iterator[Job]:
 def job_of(
     name: str, lowered: Lowered, inputs: list, states: list, check: Callable[[list], Any]
 ) -> Job | None:
-    """A lowered program as a job; None where it calls Python, BLAS, or has stacks."""
+    """Return a lowered program as a job; None where it calls Python, BLAS, or has stacks."""
     program = lowered.program
     calls = [
         part
@@ -382,14 +382,14 @@ def job_of(
 # ---------------------------------------------------------------- the command
 
 
-def tried(jobs: Iterable[Job], compiler: CrossCompiler) -> tuple[int, list[str]]:
+def try_jobs(jobs: Iterable[Job], compiler: CrossCompiler) -> tuple[int, list[str]]:
     """How many programs ran, and what was wrong with which."""
     count, wrong = 0, []
     waiting: list[Job] = []
 
     def work() -> None:
         nonlocal count
-        for job, parts in zip(waiting, emulated(waiting, compiler)):
+        for job, parts in zip(waiting, emulate(waiting, compiler)):
             count += 1
             try:
                 assert parts is not None, "no result: it, or one before it, has died"
@@ -421,12 +421,12 @@ def main() -> int:
     compiler, failed = CrossCompiler(asked.cpu), False
     kinds = {
         "math": math_jobs,
-        "declared": lambda: declared_jobs(asked.names),
-        "composed": lambda: composed_jobs(asked.programs, asked.seed),
+        "declared": lambda: collect_declared_jobs(asked.names),
+        "composed": lambda: compose_jobs(asked.programs, asked.seed),
     }
     for kind, jobs in kinds.items():
         if asked.what in (None, kind):
-            count, wrong = tried(jobs(), compiler)
+            count, wrong = try_jobs(jobs(), compiler)
             failed |= bool(wrong) or not count
             print(f"{kind}: {count} on {asked.cpu}, {len(wrong)} wrong", flush=True)
     return int(failed)

@@ -24,20 +24,20 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 def code(source: str, raises: bool = False) -> dict[str, Any]:
-    """A cell of code."""
+    """Return a cell of code."""
     tags = {"tags": ["raises-exception"]} if raises else {}
     return {"cell_type": "code", "source": source.rstrip(), "metadata": tags}
 
 
 def text(source: str) -> dict[str, Any]:
-    """A cell of text, with links as from the notebook's folder."""
+    """Return a cell of text, with links as from the notebook's folder."""
     moved = re.sub(r"\]\((\.\./)(?!\.\.)", "](../../docs/", source.strip())
     moved = re.sub(r"\]\((\d_\w+)\.md\)", r"](\1.ipynb)", moved)
     return {"cell_type": "markdown", "source": moved, "metadata": {}}
 
 
 def cells_of(block: str) -> list[dict[str, Any]]:
-    """The cells of a block: of examples, one up to each output."""
+    """Return the cells of a block: of examples, one up to each output."""
     examples = doctest.DocTestParser().get_examples(block)
     if not examples:
         return [code(block)]
@@ -52,7 +52,7 @@ def cells_of(block: str) -> list[dict[str, Any]]:
 
 
 def notebook(tutorial: str) -> dict[str, Any]:
-    """A notebook that has not run yet."""
+    """Return a notebook that has not run yet."""
     cells: list[dict[str, Any]] = []
     end = 0
     for match in BLOCK.finditer(tutorial):
@@ -80,7 +80,7 @@ def sources(made: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def run(made: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The notebook after a kernel ran it.  nbclient's CellExecutionError if a cell fails."""
+    """Return the notebook after a kernel ran it.  nbclient's CellExecutionError if a cell fails."""
     import nbformat
     from nbclient import NotebookClient
 

@@ -134,7 +134,7 @@ PROBES = {**dict.fromkeys(FORMATS, probe), "indices": probe_indices, "threads": 
 
 
 def table(counts: dict[str, Count]) -> str:
-    """The counts as a table in Markdown."""
+    """Return the counts as a table in Markdown."""
     lines = [
         "| format | inputs | values | right errors | wrong | MB more for one input |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",

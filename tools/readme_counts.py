@@ -23,15 +23,15 @@ SENTENCES = {
     "names of compat.v1": "and {n} of",
     "names of TensorFlow's compat.v1": "of {n} in `compat.v1`",
     "names among them": "among the {n} names",
-    "never": "of the others {n} will never be there",
+    "never": "{n} of the others will never be there",
     "raw operations": "{n} of `tf.raw_ops`",
     "cases": "{n} cases recorded from TensorFlow 2.21",
     "programs": "{n} programs recorded from TensorFlow",
 }
 
 
-def counted() -> dict[str, int]:
-    """The numbers, from the data."""
+def count_all() -> dict[str, int]:
+    """Return the numbers, from the data."""
     import compatibility
     from programs import collection
     from recorded import case_files
@@ -72,7 +72,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="exit 1 if a number is out of date")
     options = parser.parse_args()
     old = README.read_text("utf-8")
-    new = with_counts(old, counted())
+    new = with_counts(old, count_all())
     stale = old != new
     if stale and not options.check:
         README.write_text(new, "utf-8")

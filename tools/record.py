@@ -45,7 +45,7 @@ def main():
 
 
 def arguments():
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -121,7 +121,7 @@ def report(area, cases, earlier, values):
 
 
 def shorten(text, limit=90):
-    """A case on one short line."""
+    """Return a case on one short line."""
     text = " | ".join(text.splitlines())
     return text if len(text) <= limit else text[:limit] + "..."
 
@@ -159,7 +159,7 @@ def progress(items, title):
 
 
 def plain_progress(items, title, width=40, pause=0.1):
-    """A bar made of characters."""
+    """Yield a bar made of characters."""
     shown = 0.0
     for index, item in enumerate(items, start=1):
         yield item

@@ -30,7 +30,7 @@ prints it now.  `tools/record_mistakes.py` writes this page, and a test holds it
 """
 
 
-def printed(program: Path, package: Path = ROOT) -> str:
+def run_and_print(program: Path, package: Path = ROOT) -> str:
     """What a program prints with the talweg of a folder, without what depends on the machine."""
     environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONWARNINGS": "ignore"}
     found = subprocess.run(
@@ -48,7 +48,7 @@ def printed(program: Path, package: Path = ROOT) -> str:
 
 
 def title(program: Path) -> str:
-    """`01_shapes_of_a_product` in words."""
+    """Return `01_shapes_of_a_product` in words."""
     words = program.stem.split("_")[1:]
     return (
         " ".join(words)
@@ -59,8 +59,8 @@ def title(program: Path) -> str:
     )
 
 
-def shortened(text: str) -> str:
-    """The first and last lines of a long text."""
+def shorten(text: str) -> str:
+    """Return the first and last lines of a long text."""
     lines = text.rstrip().split("\n")
     if len(lines) > 14:
         lines = [*lines[:5], f"  ... {len(lines) - 10} more lines ...", *lines[-5:]]
@@ -68,16 +68,16 @@ def shortened(text: str) -> str:
 
 
 def page() -> str:
-    """The page, from the programs, what is kept as "before", and what is printed now."""
+    """Return the page, from the programs, what is kept as "before", and what is printed now."""
     rows, parts = [], []
     for program in sorted((FOLDER / "programs").glob("*.py")):
         before = (FOLDER / "before" / f"{program.stem}.txt").read_text("utf-8")
-        now = printed(program)
+        now = run_and_print(program)
         rows.append(f"| {title(program)} | {before.count(chr(10))} | {now.count(chr(10))} |")
         source = program.read_text("utf-8").rstrip()
         parts.append(
             f"## {title(program)}\n\n```text\n{source}\n```\n\nBefore:\n\n"
-            f"```text\n{shortened(before)}\n```\n\nNow:\n\n```text\n{now.rstrip()}\n```\n"
+            f"```text\n{shorten(before)}\n```\n\nNow:\n\n```text\n{now.rstrip()}\n```\n"
         )
     return HEAD + "\n".join(rows) + "\n\n" + "\n".join(parts)
 
@@ -91,7 +91,7 @@ def main() -> int:
     if options.before:
         (FOLDER / "before").mkdir(exist_ok=True)
         for program in sorted((FOLDER / "programs").glob("*.py")):
-            text = printed(program, options.before.resolve())
+            text = run_and_print(program, options.before.resolve())
             (FOLDER / "before" / f"{program.stem}.txt").write_text(text, "utf-8")
     new = page()
     if options.check:

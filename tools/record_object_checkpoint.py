@@ -16,7 +16,7 @@ Pair = collections.namedtuple("Pair", "x y")
 
 
 def objects(tf, by=0):
-    """A checkpoint of one object of every kind; values are `by` greater."""
+    """Return a checkpoint of one object of every kind; values are `by` greater."""
     module = tf.Module()
     module.w = tf.Variable([1.0 + by, 2.0], name="w")
     module.items = [tf.Variable(3.0 + by), "text", [tf.Variable(4.0 + by)]]

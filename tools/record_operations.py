@@ -36,14 +36,14 @@ def type_of(argument: object) -> str:
 
 
 def dtype_name(number: int) -> str:
-    """A dtype's name."""
+    """Return a dtype's name."""
     import tensorflow
 
     return tensorflow.dtypes.as_dtype(number).name
 
 
 def default_of(attribute: object) -> str:
-    """An attribute's default as JSON."""
+    """Return an attribute's default as JSON."""
     value = attribute.default_value  # type: ignore[attr-defined]
     kind = value.WhichOneof("value")
     if kind == "list":
@@ -76,8 +76,8 @@ def default_of(attribute: object) -> str:
     return json.dumps(found, separators=(",", ":"))
 
 
-def renamed(definition: object, function: object) -> dict[str, str]:
-    """The names of inputs and attributes that `tf.raw_ops` calls otherwise."""
+def find_renames(definition: object, function: object) -> dict[str, str]:
+    """Return the names of inputs and attributes that `tf.raw_ops` calls otherwise."""
     inputs, attributes = definition.input_arg, definition.attr  # type: ignore[attr-defined]
     inferred = {n for a in inputs for n in (a.type_attr, a.number_attr, a.type_list_attr)}
     given = [a for a in attributes if a.name not in inferred]
@@ -91,8 +91,8 @@ def renamed(definition: object, function: object) -> dict[str, str]:
 
 
 def line_of(definition: object, function: object) -> str:
-    """An operation as a line."""
-    other = {old: f"{old}>{new}" for old, new in renamed(definition, function).items()}
+    """Return an operation as a line."""
+    other = {old: f"{old}>{new}" for old, new in find_renames(definition, function).items()}
     inputs = [
         f"{other.get(a.name, a.name)}:{type_of(a)}"
         for a in definition.input_arg  # type: ignore[attr-defined]

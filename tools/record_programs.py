@@ -63,7 +63,7 @@ def main():
 
 
 def arguments():
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -154,14 +154,14 @@ def is_changed(program, earlier, value):
 
 
 def where(error):
-    """The error and the line of the program it comes from."""
+    """Return the error and the line of the program it comes from."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "/programs/" in f.filename]
     line = f"{frames[-1].name}:{frames[-1].lineno} {frames[-1].line}" if frames else ""
     return f"{type(error).__name__}: {shorten(str(error), 300)}\n    {line}"
 
 
 def shorten(text, limit=400):
-    """The text on one line that is not too long."""
+    """Return the text on one line that is not too long."""
     text = " ".join(text.split())
     return text if len(text) <= limit else text[:limit] + "..."
 

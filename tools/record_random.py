@@ -34,7 +34,7 @@ def _constant(value, dtype):
     return tf.constant(value, dtype)
 
 
-def _compiled(function):
+def _compile(function):
     return tf.function(function, jit_compile=True)()
 
 
@@ -54,7 +54,7 @@ def _parameters(operation, parameters, dtype):
 
 
 def call(operation, seed, shape, dtype, parameters):
-    """The tensor TensorFlow gives for a case."""
+    """Return the tensor TensorFlow gives for a case."""
     random, key = tf.random, tf.constant(seed, tf.int64)
     whole = {"minval": None, "maxval": None, "dtype": dtype}
     if operation in PLAIN:
@@ -72,10 +72,10 @@ def call(operation, seed, shape, dtype, parameters):
         index, largest = (_constant(parameters[n], tf.int64) for n in ("index", "largest"))
         return random.experimental.index_shuffle(index, tf.constant(seed), largest)
     if operation == "threefry_full_int":
-        return _compiled(lambda: random.stateless_uniform(shape, key, alg="threefry", **whole))
+        return _compile(lambda: random.stateless_uniform(shape, key, alg="threefry", **whole))
     if operation.startswith("threefry"):
         function = getattr(random, operation.replace("threefry", "stateless"))
-        return _compiled(lambda: function(shape, key, dtype=dtype, alg="threefry"))
+        return _compile(lambda: function(shape, key, dtype=dtype, alg="threefry"))
     name = {"bounded_normal": "parameterized_truncated_normal"}.get(operation, operation)
     function = getattr(random, f"stateless_{name}")
     return function(shape, key, **_parameters(operation, parameters, dtype))

@@ -25,7 +25,7 @@ from recorded.signatures import describe  # noqa: E402
 
 
 def names() -> list[str]:
-    """The names to ask for."""
+    """Return the names to ask for."""
     recorded = ROOT / "tests" / "recorded"
     own = (recorded / "names.txt").read_text().split()
     first = (recorded / "names_v1.txt").read_text().split()

@@ -79,7 +79,7 @@ def names_of(module: types.ModuleType, marker: str, prefix: str = "", seen: Any 
 
 
 def parameters(value: Any) -> Any:
-    """The names of a function's parameters; None for other things."""
+    """Return the names of a function's parameters; None for other things."""
     if inspect.isclass(value) or not callable(value):
         return None
     try:
@@ -93,8 +93,8 @@ def alike(value: Any, other: Any) -> bool:
     return parameters(value) is not None and parameters(value) == parameters(other)
 
 
-def shared(old: dict, new: dict) -> list[str]:
-    """The names, each with `=` and another name of v2 where that differs."""
+def compare_names(old: dict, new: dict) -> list[str]:
+    """Return the names, each with `=` and another name of v2 where that differs."""
     by_object: dict[int, str] = {}
     for name, value in sorted(new.items(), key=lambda pair: len(pair[0])):
         by_object.setdefault(id(value), name)
@@ -114,7 +114,7 @@ def shared(old: dict, new: dict) -> list[str]:
 
 
 def text(found: list[str]) -> str:
-    """The module: one paragraph for each namespace."""
+    """Return the module: one paragraph for each namespace."""
     spaces: dict[str, list[str]] = {}
     for entry in found:
         if len(entry) > LONGEST:
@@ -151,7 +151,7 @@ def main() -> None:
 
     new = names_of(tensorflow, "._api.v2.")
     old = names_of(tensorflow.compat.v1, "._api.v2.compat.v1")
-    found = shared(old, new)
+    found = compare_names(old, new)
     write(TARGET, text(found))
     known = {entry.partition("=")[0] for entry in found}
     own = [name for name in old if name not in known and not name.startswith("raw_ops.")]

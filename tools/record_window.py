@@ -18,8 +18,8 @@ import tensorflow as tf
 import window_cases as cases
 
 
-def written(tensor):
-    """A tensor as JSON: its shape and its elements, whole numbers as integers."""
+def encode(tensor):
+    """Return a tensor as JSON: its shape and its elements, whole numbers as integers."""
     array = np.asarray(tensor)
     elements = [int(v) if float(v).is_integer() else float(v) for v in array.ravel()]
     return {"shape": list(array.shape), "elements": elements}
@@ -35,10 +35,10 @@ def gradients(function, *operands):
     found = []
     for tensor in tensors:
         try:
-            found.append(written(tape.gradient(y, tensor, output_gradients=seed)))
+            found.append(encode(tape.gradient(y, tensor, output_gradients=seed)))
         except (tf.errors.UnimplementedError, tf.errors.InvalidArgumentError):
             found.append(None)  # TensorFlow's CPU kernels lack some gradients
-    return [written(y), *found]
+    return [encode(y), *found]
 
 
 def explicit(padding):
@@ -77,7 +77,7 @@ def pooling(case):
         "average": gradients(lambda x: average(x, *rest), x),
     }
     if plane:
-        recorded["argmax"] = written(tf.nn.max_pool_with_argmax(x, *rest).argmax)
+        recorded["argmax"] = encode(tf.nn.max_pool_with_argmax(x, *rest).argmax)
     else:  # its gradient goes to all of several maxima: see talweg/kernels/pooling.py
         recorded["max"][1] = None
     return recorded

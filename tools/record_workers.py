@@ -38,8 +38,8 @@ def shares(number: int, ports: list[int], folder: str) -> dict:
     return {"shares": found, "slurm": steps}
 
 
-def started(number: int, ports: list[int], folder: str) -> subprocess.Popen:
-    """A worker of two."""
+def start_worker(number: int, ports: list[int], folder: str) -> subprocess.Popen:
+    """Return a worker of two."""
     config = {
         "cluster": {"worker": [f"localhost:{port}" for port in ports]},
         "task": {"type": "worker", "index": number},
@@ -61,7 +61,7 @@ def main() -> None:
     for place in places:
         place.close()
     with tempfile.TemporaryDirectory() as folder:
-        workers = [started(number, ports, folder) for number in range(2)]
+        workers = [start_worker(number, ports, folder) for number in range(2)]
         texts = [worker.communicate()[0].splitlines()[-1] for worker in workers]
     first, second = map(json.loads, texts)
     rows = {name: [first["shares"][name], second["shares"][name]] for name in first["shares"]}
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _lines(table: dict) -> str:
-    """A table as JSON, a row a line."""
+    """Return a table as JSON, a row a line."""
     return ",\n".join([f"{json.dumps(key)}: {json.dumps(row)}" for key, row in table.items()])
 
 

@@ -32,7 +32,7 @@ def markdown_of(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a docstring, for a cell of a table."""
+    """Return the first sentence of a docstring, for a cell of a table."""
     head = re.split(r"\n\s*\n", text.strip())[0].replace("\n", " ")
     sentence = re.split(r"(?<=\.)\s", head)[0]
     return sentence.replace("|", r"\|").replace("<", "&lt;").replace("][", "]\\[")

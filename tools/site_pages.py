@@ -58,17 +58,17 @@ def homes(found: dict[str, dict[str, Any]]) -> dict[int, tuple[str, str]]:
 
 
 def page_of(space: str) -> str:
-    """The file of a namespace's page, beside the others."""
+    """Return the file of a namespace's page, beside the others."""
     return f"tf.{space}.md" if space else "tf.md"
 
 
 def full(space: str, short: str) -> str:
-    """The public name."""
+    """Return the public name."""
     return f"tf.{space}.{short}" if space else f"tf.{short}"
 
 
 def signature_of(value: Any) -> str:
-    """The signature of a function, or nothing."""
+    """Return the signature of a function, or nothing."""
     try:
         return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value)))
     except (TypeError, ValueError):
@@ -76,7 +76,7 @@ def signature_of(value: Any) -> str:
 
 
 @functools.cache
-def defined(module: str) -> frozenset[str]:
+def find_definitions(module: str) -> frozenset[str]:
     """The functions and classes that the text of a module defines; others are made as it runs."""
     tree = ast.parse(Path(sys.modules[module].__file__ or "").read_text("utf-8"))
     kinds = (ast.FunctionDef, ast.ClassDef)
@@ -89,13 +89,13 @@ def defined(module: str) -> frozenset[str]:
 
 
 def entry(name: str, value: Any) -> list[str]:
-    """The Markdown of one object under its public name."""
+    """Return the Markdown of one object under its public name."""
     lines = [f'<a id="{name}"></a>', ""]
     own, home = getattr(value, "__name__", None), getattr(value, "__module__", None)
     if isinstance(value, str | int | float | tuple | frozenset | type(None)) or not own:
         return [*lines, f"## {name}", "", f"`{name} = {value!r}`"[:300].rstrip("`") + "`", ""]
     module = sys.modules.get(home or "")
-    written = home and home.startswith("talweg.") and own in defined(home)
+    written = home and home.startswith("talweg.") and own in find_definitions(home)
     if written and vars(module).get(own) is value:
         lines += [f"::: {home}.{own}", "    options:", f'      heading: "{name}"']
         return [*lines, f'      toc_label: "{name.rpartition(".")[2]}"', ""]
@@ -104,7 +104,7 @@ def entry(name: str, value: Any) -> list[str]:
 
 
 def page(space: str, names: dict[str, Any], best: dict[int, tuple[str, str]]) -> str:
-    """The page of a namespace: a table of its names, then what is described here."""
+    """Return the page of a namespace: a table of its names, then what is described here."""
     title = f"tf.{space}" if space else "tf"
     rows, parts = [], []
     for short, value in sorted(names.items(), key=lambda item: (item[0].lower(), item[0])):
@@ -120,7 +120,7 @@ def page(space: str, names: dict[str, Any], best: dict[int, tuple[str, str]]) ->
 
 
 def raw_page(names: dict[str, Any]) -> str:
-    """The page of tf.raw_ops: signatures, and where they say more."""
+    """Return the page of tf.raw_ops: signatures, and where they say more."""
     lines = ["# tf.raw_ops", "", f"{len(names)} operations, with the arguments of TensorFlow's "]
     lines[-1] += (
         "registry, all by keyword.  What they do is said by the functions of the same name."
@@ -133,7 +133,7 @@ def raw_page(names: dict[str, Any]) -> str:
 
 
 def codes() -> str:
-    """The page of all codes, each with its own page's text."""
+    """Return the page of all codes, each with its own page's text."""
     folder = ROOT / "talweg" / "doctor" / "pages"
     lines = ["# The codes", "", "What an error or a finding means, and its cure.  In a terminal:"]
     lines += ["`talweg explain TW324`.", ""]
@@ -143,8 +143,8 @@ def codes() -> str:
     return "\n".join(lines)
 
 
-def generated() -> dict[str, str]:
-    """The text of every page that is made, by its path in the site."""
+def generate_pages() -> dict[str, str]:
+    """Return the text of every page that is made, by its path in the site."""
     importlib.import_module("talweg")
     found = spaces()
     best = homes(found)
@@ -167,7 +167,7 @@ def generated() -> dict[str, str]:
 
 
 def outside(name: str) -> str:
-    """A page of the checkout's root, with links as from docs/."""
+    """Return a page of the checkout's root, with links as from docs/."""
     return (ROOT / name).read_text("utf-8").replace("](docs/", "](")
 
 
@@ -185,7 +185,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made."""
     from mkdocs.structure.files import File
 
-    for path, text in generated().items():
+    for path, text in generate_pages().items():
         files.append(File.generated(config, path, content=text))
     return files
 
@@ -201,7 +201,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def outer(match: re.Match[str]) -> str:
-    """A link one folder up: kept if it stays in docs/, else its text."""
+    """Return a link one folder up: kept if it stays in docs/, else its text."""
     text, target = match.groups()
     inside = (ROOT / "docs" / target.partition("#")[0]).exists() or target.startswith("codes.md")
     return match.group(0) if inside else text

@@ -80,14 +80,14 @@ def keras_line(name: str) -> str:
 
 
 def type_name(value: object) -> str:
-    """The annotation of a value that is neither a function nor a class of ours."""
+    """Return the annotation of a value that is neither a function nor a class of ours."""
     return {"str": "str", "int": "int", "bool": "bool", "DType": "DType"}.get(
         type(value).__name__, "Any"
     )
 
 
 def texts() -> dict[Path, str]:
-    """Every stub file with its contents."""
+    """Return every stub file with its contents."""
     from talweg.api.table import NAMESPACES, TABLE
 
     spaces = {"", *NAMESPACES}

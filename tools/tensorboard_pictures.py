@@ -186,7 +186,7 @@ class Pages:
         print(self.folder / f"{name}.png")
 
     def _shape(self, name: str) -> Any:
-        """The largest shape of a node; small ones stand for it beside its neighbours."""
+        """Return the largest shape of a node; small ones stand for it beside its neighbours."""
         found = self.page.locator(f'g.node[data-name="{name}"] > .nodeshape')
         found.first.wait_for(state="attached", timeout=WAIT)
         return max(found.all(), key=lambda shape: (shape.bounding_box() or {"width": 0})["width"])

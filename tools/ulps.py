@@ -85,7 +85,7 @@ done:
 
 
 def scanner(name: str):
-    """A function (first bits, count) -> (largest error in ulps, its argument)."""
+    """Return a function (first bits, count) -> (largest error in ulps, its argument)."""
     library = VectorMathLibrary()
     single, double = library.symbol(name, float32, 8), library.symbol(name, float64, 8)
     text = SCAN.format(single=single, double=double, top="0x47F0000000000000")
@@ -145,7 +145,7 @@ ROWS = "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
 
 
 def seconds(function) -> float:
-    """The least CPU time of a call."""
+    """Return the least CPU time of a call."""
     least = float("inf")
     for _ in range(60):
         start = time.thread_time_ns()

@@ -51,7 +51,7 @@ class TensorFlowFinder:
             if self is FINDER and fullname.startswith("tensorflow_"):
                 hooks.refuse_library(fullname)
             if self is FINDER and fullname in ADAPTED:
-                return hooks.adapted_keras_spec(fullname, path)
+                return hooks.adapt_keras_spec(fullname, path)
             return None
         if not exists(self.name(fullname)):
             hooks.note_absent_module(f"tensorflow.{self.name(fullname)}")

@@ -63,7 +63,7 @@ class Measured(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg bench`."""
+    """Add the options of `talweg bench`."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--repeat", type=int, default=3, help="how often a program is run (%(default)s)"
@@ -93,7 +93,7 @@ def main(options: argparse.Namespace) -> int:
 
 @contextmanager
 def progress(word: str = "measuring") -> Iterator[Callable[[str], None]]:
-    """What is done just now, in a line of a terminal's stderr that goes again."""
+    """Show the present task in a line of the terminal's stderr, which disappears afterwards."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -120,7 +120,7 @@ def best(call: Callable[[], Any]) -> float:
 
 
 def machine(note: Callable[[str], None] = lambda text: None) -> list[Measured]:
-    """What this machine does, and what talweg costs on it; `note` is told what comes."""
+    """Measure this machine and talweg's costs on it; `note` is told each result."""
     note("what this machine does at best")
     x = np.ones((1024, 1024), np.float32)
     big = np.ones(1 << 23, np.float32)
@@ -152,7 +152,7 @@ def best_start(code: str) -> float:
 
 
 def eager_costs() -> list[Measured]:
-    """What operations cost that run at once."""
+    """Measure the costs of operations that run at once."""
     ones, variable = look_up("ones"), look_up("Variable")(3.0)
     tape = look_up("GradientTape")
     small = ones([32, 32])
@@ -169,7 +169,7 @@ def eager_costs() -> list[Measured]:
 
 
 def step_costs() -> list[Measured]:
-    """What a call of a function costs, and a training step of a small network."""
+    """Measure the cost of a call of a function, and of a training step of a small network."""
     with settings.executor("llvm"):
         call = look_up("function")(lambda x: x + 1.0)
         one = look_up("constant")(1.0)

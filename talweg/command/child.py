@@ -1,5 +1,5 @@
-"""What a process that a program starts anew (`multiprocessing`'s spawn and forkserver) runs as its
-main module: the program, with talweg as its TensorFlow there, too.
+"""The main module of processes that a program spawns (`multiprocessing`'s spawn and forkserver):
+the program, with talweg as its TensorFlow there, too.
 
 The parent says in its environment which program that is.  Nothing happens on a mere import.
 """
@@ -17,7 +17,7 @@ VARIABLE = "TALWEG_PROGRAM"  # of the environment: generation, package and path 
 
 
 def spec() -> ModuleSpec:
-    """What a program's `__main__` says it was loaded from, so that children load this module."""
+    """Return the spec of a program's `__main__`, so that children load this module."""
     return ModuleSpec(NAME, None)
 
 

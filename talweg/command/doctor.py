@@ -1,4 +1,4 @@
-"""Run a program and say what it wastes, and where its gradients break.
+"""Run a program and report its waste, and the breaks of its gradients.
 
 Operations built in loops, retraces, large arrays in graphs, variables that nothing reaches, the
 same work done again, gradients that are None: each finding has a code, its lines, its cost and its
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg doctor`."""
+    """Add the options of `talweg doctor`."""
     parser.add_argument(
         "--select", metavar="CODES", help="only these findings: codes or their beginnings"
     )
@@ -69,7 +69,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def annotation(finding: Finding) -> str:
-    """A finding as GitHub shows it beside its line."""
+    """Return a finding as GitHub shows it beside its line."""
     place = finding.places[0] if finding.places else None
     where = "" if place is None else f"file={place.file},line={place.line},"
     text = ". ".join(filter(None, (finding.title, finding.cure))).replace("%", "%25")
@@ -77,7 +77,7 @@ def annotation(finding: Finding) -> str:
 
 
 def choose_findings(report: Report, select: str | None, ignore: str | None) -> Any:
-    """The report with only the findings that are wanted."""
+    """Return the report with only the findings that are wanted."""
     wanted, unwanted = codes_of(select), codes_of(ignore)
     kept = [
         finding

@@ -1,4 +1,4 @@
-"""Run a program and write every stage of what it compiles.
+"""Run a program and write every stage of its compilation.
 
 Each compiled function gets a folder with its operations, its loops, LLVM's text and the assembly.
 
@@ -22,7 +22,7 @@ from talweg.core import settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg dump`."""
+    """Add the options of `talweg dump`."""
     parser.add_argument(
         "--to", default="talweg_dump", metavar="FOLDER", help="the folder (%(default)s)"
     )

@@ -24,7 +24,7 @@ from talweg.doctor import pages
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg explain`."""
+    """Add the options of `talweg explain`."""
     parser.add_argument("code", nargs="?", metavar="CODE", help="a code such as TW604, or words")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -49,7 +49,7 @@ def main(options: argparse.Namespace) -> int:
         text = pages.page(code) if has_page else ""
         print(json.dumps({"code": code, "title": known[code], "page": text}, indent=1))
     elif has_page:
-        print(pages.rendered(code, sys.stdout.isatty()), end="")
+        print(pages.render_page(code, sys.stdout.isatty()), end="")
     else:
         print(
             f"{code}: {known[code]}\n\nThe error says what happened, what was expected, and at "
@@ -59,7 +59,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def whole(code: str) -> str:
-    """A code as it stands in messages.
+    """Return a code as it stands in messages.
 
     >>> whole("[tw604]"), whole("604")
     ('TW604', 'TW604')
@@ -69,7 +69,7 @@ def whole(code: str) -> str:
 
 
 def titles() -> dict[str, str]:
-    """All codes, and what they say."""
+    """List all codes with their titles."""
     found = dict(CATALOGUE)
     for code in pages.codes_with_pages():
         found[code] = pages.title(code)
@@ -96,7 +96,7 @@ def has_words(title: str, words: list[str]) -> bool:
 
 
 def listing() -> str:
-    """The codes as text, those with a page marked."""
+    """Return the codes as text, those with a page marked."""
     own = set(pages.codes_with_pages())
     lines = [f"{code}{'*' if code in own else ' '} {text}" for code, text in titles().items()]
     return "\n".join([*lines, "", "* has a page: talweg explain CODE"])

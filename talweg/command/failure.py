@@ -1,4 +1,4 @@
-"""A program that failed, told to its user: its own lines, the message, and what is not there.
+"""The report of a failed program for its user: its own lines, the message, and missing names.
 
 Frames of talweg between the program's are left out where the message says what was wrong; an error
 that talweg did not expect keeps them.
@@ -27,7 +27,7 @@ SHOWN = 12  # missing names that are listed
 
 
 def status_of(error: BaseException) -> int:
-    """The exit status that Python would give for it."""
+    """Return the exit status that Python would give for it."""
     if isinstance(error, SystemExit):
         if error.code is None:
             return 0
@@ -56,7 +56,7 @@ def lines_of(error: BaseException, whole: bool = False) -> list[str]:
         part, own = pending.pop()
         if part is None or own is None:
             continue
-        part.stack = shown_frames(part.stack, own, whole)
+        part.stack = select_frames(part.stack, own, whole)
         if is_expected(own) and not whole:  # what talweg met on the way to a composed error
             part.__cause__ = part.__cause__ if has_own_frames(part.__cause__) else None
             part.__context__ = part.__context__ if has_own_frames(part.__context__) else None
@@ -64,7 +64,7 @@ def lines_of(error: BaseException, whole: bool = False) -> list[str]:
     return list(found.format())
 
 
-def shown_frames(
+def select_frames(
     stack: traceback.StackSummary, error: BaseException, whole: bool
 ) -> traceback.StackSummary:
     """The frames that are the program's, or all of them if `whole` or if talweg is to blame."""
@@ -85,7 +85,7 @@ def has_own_frames(part: Any) -> bool:
 
 
 def innermost(trace: TracebackType | None) -> str:
-    """The file in which an error was raised."""
+    """Return the file in which an error was raised."""
     file = ""
     while trace is not None:
         file, trace = trace.tb_frame.f_code.co_filename, trace.tb_next
@@ -93,7 +93,7 @@ def innermost(trace: TracebackType | None) -> str:
 
 
 def own_line(trace: TracebackType | None) -> tuple[str, int] | None:
-    """The innermost line of a traceback that is not talweg's."""
+    """Return the innermost line of a traceback that is not talweg's."""
     found = None
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
@@ -122,7 +122,7 @@ def missing_name(error: BaseException | None) -> str:
 
 
 def about_missing(error: BaseException, program: UserProgram, first: bool = False) -> list[str]:
-    """If a name was not there: whether TensorFlow has it, who asked, and what else is missing."""
+    """Describe a missing name: whether TensorFlow has it, who asked for it, other missing names."""
     name = missing_name(error)
     if not name:
         return []
@@ -143,7 +143,7 @@ def about_missing(error: BaseException, program: UserProgram, first: bool = Fals
 
 
 def missing_in(program: UserProgram, first: bool = False) -> list[NameUse]:
-    """The names a program uses that are not there; none if it cannot be read."""
+    """Return the names a program uses that are not there; none if it cannot be read."""
     try:
         return read(program.path, program.parts()).missing(first)
     except (SyntaxError, ValueError, OSError):

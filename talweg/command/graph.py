@@ -34,7 +34,7 @@ KINDS = (".html", ".htm", ".svg")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg graph`."""
+    """Add the options of `talweg graph`."""
     parser.add_argument(
         "-o",
         "--output",
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Draw what the options ask for."""
+    """Draw the pictures that the options ask for."""
     kind = Path(options.output).suffix.lower()
     if kind not in KINDS:
         raise UsageError(f"--output {options.output}: pictures are .html or .svg")
@@ -78,7 +78,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def from_file(path: str) -> list[Picture]:
-    """The pictures of a saved graph; UsageError if it cannot be read."""
+    """Return the pictures of a saved graph; UsageError if it cannot be read."""
     if not Path(path).is_file():
         raise UsageError(f"there is no file {path!r}")
     try:

@@ -40,7 +40,7 @@ class Keeper(Observer):
             self.graphs[graph] = {}
 
     def session_ran(self, session: Any, program: Any, fed: list, fetched: list) -> None:
-        """Keep what a session ran."""
+        """Keep the program that a session ran."""
         handles = self.graphs.setdefault(session.graph, {})
         for step in program.steps if program is not None else ():
             if step.node not in handles:
@@ -63,7 +63,7 @@ class Keeper(Observer):
             self.applied_first.append((prim, operands, results, params, origin))
 
     def pictures(self) -> list[Picture]:
-        """The pictures of what was kept: functions and graphs, or else what ran at once."""
+        """Draw the kept programs: functions and graphs, or else the operations that ran at once."""
         found = [model.of_function(concrete) for concrete in self.traces[:TRACES]]
         for number, graph in enumerate(self.graphs):
             title = "the graph" if len(self.graphs) == 1 else f"graph {number + 1}"
@@ -79,7 +79,7 @@ class Keeper(Observer):
 
 
 def listing(picture: Picture) -> str:
-    """A picture as lines of text."""
+    """Return a picture as lines of text."""
     lines = [picture.title]
     depth = {picture.root: 0}
     stack: list[Any] = list(reversed(picture.root.members))
@@ -99,13 +99,13 @@ def listing(picture: Picture) -> str:
 
 
 def shorter(place: str) -> str:
-    """A place without the folders of its file."""
+    """Return a place without the folders of its file."""
     head, _, rest = place.partition(":")
     return f"{Path(head).name}:{rest}" if rest else place
 
 
 def as_data(picture: Picture) -> dict:
-    """A picture for programs that read JSON."""
+    """Return a picture for programs that read JSON."""
     number = {item: i for i, item in enumerate(picture.items)}
     return {
         "title": picture.title,

@@ -1,4 +1,4 @@
-"""What all subcommands that run a program share: its options, the start, and what became of it."""
+"""The common part of subcommands that run a program: its options, the start, and its outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FINE, FOUND, USAGE, FAILED = 0, 1, 2, 3  # exit statuses: all is well, findings,
 
 
 class Outcome(NamedTuple):
-    """What became of a program."""
+    """The way a program ended."""
 
     status: int  # what Python would have exited with
     error: BaseException | None
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 
 
 def add_program(parser: argparse.ArgumentParser, optional: bool = False) -> None:
-    """The options that say what is run, and as what."""
+    """Add the options that name the program to run, and how."""
     parser.add_argument(
         "-m", dest="module", action="store_true", help="the program is a module, as for python -m"
     )
@@ -68,12 +68,12 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def program_of(options: argparse.Namespace) -> UserProgram:
-    """The program the options name; UsageError if there is none."""
+    """Return the program the options name; UsageError if there is none."""
     return find(options.program, tuple(options.arguments), options.module)
 
 
 def first_uses(program: UserProgram) -> list[NameUse]:
-    """Where a program uses names that only TensorFlow 1 has; none if it cannot be read."""
+    """Find the lines that use names of TensorFlow 1 alone; none if the program cannot be read."""
     try:
         return read(program.path, program.parts()).first_generation()
     except (SyntaxError, ValueError, OSError):  # running it will say so

@@ -43,7 +43,7 @@ looked at failed.  `talweg COMMAND --help` has more."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of everything; a subcommand's own part is made when it is asked for."""
+    """Return the parser of everything; a subcommand's own part is made when it is asked for."""
     found = argparse.ArgumentParser(
         prog="talweg",
         description="Run TensorFlow programs on talweg, and look into them.",
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of one subcommand."""
+    """Return the parser of one subcommand."""
     module = import_module(f"talweg.command.{name}")
     found = argparse.ArgumentParser(
         prog=f"talweg {name}",

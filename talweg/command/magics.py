@@ -64,7 +64,7 @@ def frame_picture(pictures: list[Any]) -> Page:
 
 
 def pictures_of(value: Any) -> list[Any]:
-    """The pictures of a tf.function, a trace, or a graph; TypeError for other things."""
+    """Return the pictures of a tf.function, a trace, or a graph; TypeError for other things."""
     traces = getattr(value, "_traces", None)
     if traces is not None:
         if not traces:
@@ -128,7 +128,7 @@ def register(shell: Any) -> None:
                 table(("code", "what it means"), rows, 200), "\n".join(map("  ".join, rows))
             )
         try:
-            return Page("", pages.rendered(code, color=True), pages.page(code))
+            return Page("", pages.render_page(code, color=True), pages.page(code))
         except KeyError as error:
             raise import_module("IPython.core.error").UsageError(error.args[0]) from None
 

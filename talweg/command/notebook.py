@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     skipped: tuple[str, ...] = ()  # lines that are no Python
 
     def file(self, path: str) -> str:
-        """What tracebacks call it."""
+        """Return the file's name in tracebacks."""
         return f"{path}[cell {self.number}]"
 
 
@@ -38,7 +38,7 @@ _FIGURES = re.compile(r"^(\s*)%matplotlib\b.*$", re.MULTILINE)
 
 
 def texts(path: str) -> list[tuple[int, str]]:
-    """The number and the text of each code cell; ValueError for a file that is no notebook.
+    """Return the number and the text of each code cell; ValueError for a file that is no notebook.
 
     `%matplotlib` is left out: what is drawn is not shown.
     """
@@ -56,12 +56,12 @@ def texts(path: str) -> list[tuple[int, str]]:
 
 
 def cells(path: str) -> list[Cell]:
-    """The code cells as Python; ValueError for a file that is no notebook."""
+    """Return the code cells as Python; ValueError for a file that is no notebook."""
     return [python_of(number, text) for number, text in texts(path)]
 
 
 def python_of(number: int, text: str) -> Cell:
-    """A cell without what only a notebook understands; lines keep their numbers.
+    """Return a cell without what only a notebook understands; lines keep their numbers.
 
     >>> python_of(1, "%matplotlib inline\\nx = 1\\n!ls").source.splitlines()
     ['pass', 'x = 1', 'pass']

@@ -1,4 +1,4 @@
-"""What of TensorFlow is there, and what of it a program needs.
+"""List the names of TensorFlow that talweg has, and those that a program needs.
 
 Words are looked for in names and in what functions say of themselves.  With --of, the names a
 program uses are listed with their lines, those that are missing first; nothing is run.
@@ -36,7 +36,7 @@ QUOTED = re.compile(r"(: |-> )'([^']*)'")  # annotations, which are texts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg ops`."""
+    """Add the options of `talweg ops`."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="what to look for")
     parser.add_argument("--missing", action="store_true", help="names that are not there yet")
     parser.add_argument("--of", metavar="PROGRAM", help="the names that a program uses")
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print what was asked for."""
+    """Print the lists that the options ask for."""
     if options.of:
         return of_program(options)
     words = [word.lower().removeprefix("tf.") for word in options.words]
@@ -84,7 +84,7 @@ def is_name(word: str) -> bool:
 
 
 def tensorflows(word: str) -> str | None:
-    """The name that a word is of something which only TensorFlow has; None if it is none."""
+    """Return the name that a word is of something which only TensorFlow has; None if it is none."""
     name = word.removeprefix("tf.")
     if name in absent():
         return name
@@ -111,7 +111,7 @@ def absent_one(name: str, as_json: bool) -> int:
 
 
 def list_names(names: Iterable[str], options: argparse.Namespace) -> list[str]:
-    """The names of TensorFlow 2 as people use them, or all."""
+    """Return the names of TensorFlow 2 as people use them, or all."""
     shown = [name for name in names if ":" not in name and "__internal__" not in name]
     if options.all:
         return shown
@@ -143,12 +143,12 @@ def search_names(words: list[str], options: argparse.Namespace) -> list[dict]:
 
 
 def last_part(name: str) -> str:
-    """The name without its namespace, in small letters."""
+    """Return the name without its namespace, in small letters."""
     return name.rpartition(".")[2].lower()
 
 
 def summary(name: str) -> str:
-    """The first sentence of what an object says of itself."""
+    """Return the first sentence of an object's docstring."""
     if name.removeprefix(V1).split(".")[0] in KERAS:
         return "Keras, running on talweg"  # not looked up: that would load it
     try:
@@ -201,7 +201,7 @@ def signature_text(name: str, value: Any) -> str:
 
 
 def without_quotes(signature: str) -> str:
-    """A signature whose annotations are texts, as it stands in a program."""
+    """Return a signature whose annotations are texts, as it stands in a program."""
     return QUOTED.sub(r"\1\2", signature)
 
 
@@ -249,5 +249,5 @@ def is_refused(name: str) -> bool:
 
 
 def row_of(use: NameUse, there: bool) -> dict:
-    """A use for JSON."""
+    """Return a use for JSON."""
     return {"name": use.name, "text": use.text, "file": use.file, "line": use.line, "there": there}

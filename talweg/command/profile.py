@@ -37,7 +37,7 @@ from talweg.core import settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg profile`."""
+    """Add the options of `talweg profile`."""
     parser.add_argument(
         "--executor",
         choices=("llvm", "auto", "interpret"),
@@ -51,21 +51,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 class Recording:
-    """What is measured while a block runs; `profile` is there afterwards."""
+    """The measurement of a block; `profile` is there afterwards."""
 
     def __init__(self) -> None:
         self.clock = Clock()
         self.profile: LineProfile | None = None
 
     def text(self, top: int = 15) -> str:
-        """The profile for people."""
+        """Return the profile for people."""
         assert self.profile is not None
         return report.text(self.profile, top)
 
 
 @contextmanager
 def recording() -> Iterator[Recording]:
-    """Measure what is done inside the block; the kernels of compiled programs at its end."""
+    """Measure the work inside the block; the kernels of compiled programs at its end."""
     record = Recording()
     labels = record.clock.labels
     with settings.profile(True):

@@ -23,11 +23,11 @@ from talweg.command.stand_in import standing_in
 
 
 class UsageError(Exception):
-    """The command cannot do what it was asked: no such file, an option that is wrong."""
+    """The command cannot follow its options: no such file, an option that is wrong."""
 
 
 class UserProgram(NamedTuple):
-    """What is run, and how it was called."""
+    """The program to run, and how it was called."""
 
     path: str  # of the file
     arguments: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class UserProgram(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The program's name in reports."""
         return self.module or self.path
 
     @property
@@ -51,7 +51,7 @@ class UserProgram(NamedTuple):
 
 
 def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> UserProgram:
-    """The program of a file's or a module's name; UsageError if there is none."""
+    """Return the program of a file's or a module's name; UsageError if there is none."""
     if not module:
         path = Path(name)
         if path.is_dir() and (path / "__main__.py").is_file():
@@ -86,13 +86,13 @@ def run(program: UserProgram, first: bool = False) -> ModuleType:
 
 
 def compile_source(program: UserProgram) -> CodeType:
-    """The program as code; SyntaxError with its own file and line."""
+    """Return the program as code; SyntaxError with its own file and line."""
     return compile(Path(program.path).read_bytes(), program.path, "exec", dont_inherit=True)
 
 
 @contextmanager
 def as_main(program: UserProgram, main: ModuleType, first: bool = False) -> Iterator[None]:
-    """What a program finds when it is started: `__main__`, `sys.argv`, `sys.path`."""
+    """Give a program the main module's state: `__main__`, `sys.argv`, `sys.path`."""
     before, arguments = sys.modules["__main__"], sys.argv
     main.__dict__.update(__file__=program.path, __builtins__=sys.modules["builtins"])
     package = program.module.rpartition(".")[0]
@@ -130,7 +130,7 @@ def decode_source(data: bytes) -> str:
 
 @contextmanager
 def printing_to(stream: object) -> Iterator[None]:
-    """What the program prints goes to `stream`, so that the command's own output is alone."""
+    """Send the program's output to `stream`, so that the command's own output is alone."""
     before, sys.stdout = sys.stdout, stream
     try:
         yield

@@ -74,7 +74,7 @@ class Gradients(Observer):
 
 
 class Both(Observer):
-    """Tells two observers what it is told."""
+    """An observer that passes each event on to two observers."""
 
     def __init__(self, first: bool, second: object):
         for name in HOOKS:
@@ -99,7 +99,7 @@ class Doctor:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: object) -> Iterator[None]:
-        """Run the test under the doctor; fail it for what was found, if it passed."""
+        """Run the test under the doctor; fail it for findings, if it passed."""
         marker = item.get_closest_marker("talweg_doctor")
         if marker is not None and not marker.kwargs.get("ignore"):
             yield
@@ -129,7 +129,7 @@ class Doctor:
             )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """How many of which findings there were, in all."""
+        """Print the number of each kind of finding."""
         if not self.found:
             return
         counts: dict[str, int] = {}

@@ -27,7 +27,7 @@ from talweg.command.launch import add_program, launch, program_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg run`."""
+    """Add the options of `talweg run`."""
     parser.add_argument(
         "--doctor", action="store_true", help="say afterwards what was wasted (talweg doctor)"
     )

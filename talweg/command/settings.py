@@ -1,4 +1,4 @@
-"""List the settings: the environment variable of each, its value, and what it is for.
+"""List the settings: the environment variable of each, its value, and its purpose.
 
 A setting holds for a process (TALWEG_EXECUTOR=llvm python program.py), or in a program
 (`talweg.core.settings`).
@@ -21,7 +21,7 @@ from talweg.core.settings import SETTINGS
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `talweg settings`."""
+    """Add the options of `talweg settings`."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

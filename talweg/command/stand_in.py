@@ -102,7 +102,7 @@ def first_generation() -> Iterator[None]:
 def import_first(
     name: str, fromlist: Any, plain: Callable, globals: dict | None, locals: dict | None
 ) -> Any:
-    """What `import name` gives in a program of the first generation.
+    """Return the module that `import name` gives in a program of the first generation.
 
     `import tensorflow.nn` binds `tensorflow`, `from tensorflow.nn import relu` needs `nn` itself.
     """

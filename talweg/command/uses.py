@@ -33,13 +33,13 @@ class NameUse(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What was found in a program."""
+    """The names of TensorFlow that were found in a program."""
 
     uses: list[NameUse]
     files: list[str]
 
     def first_generation(self) -> list[NameUse]:
-        """The uses that say a program was written for TensorFlow 1; none if it was not.
+        """Return the uses that say a program was written for TensorFlow 1; none if it was not.
 
         These are names that only TensorFlow 1 has, of plain `tensorflow`.  Programs that ask for
         versions have some of both: what they do only in one of them does not count, and then the
@@ -62,7 +62,7 @@ class Reading(NamedTuple):
 
 
 def read(path: str, parts: list[tuple[str, str]] | None = None) -> Reading:
-    """The uses in a program and in the modules beside it that it imports.
+    """Return the uses in a program and in the modules beside it that it imports.
 
     parts: (what tracebacks call it, its text) of the program's parts, if it is not just a file.
     SyntaxError in the program itself is raised; other files that are no Python are left out.
@@ -94,7 +94,7 @@ def read(path: str, parts: list[tuple[str, str]] | None = None) -> Reading:
 
 
 def beside(folder: Path, module: str) -> Path | None:
-    """The file of a module beside the program, if it is there."""
+    """Return the file of a module beside the program, if it is there."""
     path = folder.joinpath(*module.split("."))
     for candidate in (path.with_suffix(".py"), path / "__init__.py"):
         if candidate.is_file():
@@ -119,10 +119,10 @@ class Reader(ast.NodeVisitor):
         self.unsure: set[ast.AST] = set()  # what stands behind questions
 
     def read(self, source: str) -> None:
-        """Note what a text binds, then what it uses: functions may stand before imports."""
+        """Read a text: its bindings, then its uses, as functions may stand before imports."""
         tree = ast.parse(source, self.file)
         for node in ast.walk(tree):
-            self.unsure.update(questioned_names(node))
+            self.unsure.update(find_questioned(node))
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.bind_imported(node)
@@ -134,7 +134,7 @@ class Reader(ast.NodeVisitor):
     # -- what names stand for
 
     def bind_imported(self, node: ast.Import | ast.ImportFrom) -> None:
-        """What an import binds."""
+        """Note the names that an import binds."""
         for module, own, written in list_imports(node, self.package):
             head, _, rest = module.partition(".")
             if head not in ROOTS:
@@ -153,8 +153,8 @@ class Reader(ast.NodeVisitor):
             self.bound[own] = name
 
     def bind_assigned(self, node: ast.Assign) -> None:
-        """What `layers = tf.layers` binds: names for namespaces, and `tf = tf.compat.v1`."""
-        chain = dotted_parts(node.value)
+        """Note the names that `layers = tf.layers` or `tf = tf.compat.v1` bind to namespaces."""
+        chain = split_dotted(node.value)
         if chain is None or chain[0] not in self.bound:
             return
         name = join(self.bound[chain[0]], ".".join(chain[1:]))
@@ -172,7 +172,7 @@ class Reader(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """A chain of names, the longest one."""
-        chain = dotted_parts(node)
+        chain = split_dotted(node)
         if chain is None:
             self.generic_visit(node)
         elif chain[0] in self.bound:
@@ -181,9 +181,8 @@ class Reader(ast.NodeVisitor):
                 self.note(name, node, ".".join(chain))
 
 
-def questioned_names(node: ast.AST) -> list[ast.AST]:
-    """What a node does only for some versions: both sides of a question about them, and what is
-    tried although it may be missing."""
+def find_questioned(node: ast.AST) -> list[ast.AST]:
+    """Find the nodes that run for some versions only: both sides of a question, and tries."""
     parts: list[ast.AST] = []
     if isinstance(node, ast.IfExp) and _VERSION.search(ast.unparse(node.test)):
         parts = [node.body, node.orelse]
@@ -195,7 +194,7 @@ def questioned_names(node: ast.AST) -> list[ast.AST]:
 
 
 def catches_missing(node: ast.Try, handler: ast.ExceptHandler) -> bool:
-    """Whether a handler is for what a version may lack."""
+    """Whether a handler catches the absence of a name that a version may lack."""
     if handler.type is not None:
         return bool(_MISSING.search(ast.unparse(handler.type)))
     return all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body)
@@ -229,7 +228,7 @@ def list_imports(
             )
 
 
-def dotted_parts(node: ast.AST) -> list[str] | None:
+def split_dotted(node: ast.AST) -> list[str] | None:
     """`a.b.c` as its parts; None for other expressions."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -241,5 +240,5 @@ def dotted_parts(node: ast.AST) -> list[str] | None:
 
 
 def join(prefix: str, name: str) -> str:
-    """Two parts of a dotted name, either of which may be empty."""
+    """Return two parts of a dotted name, either of which may be empty."""
     return f"{prefix}.{name}" if prefix and name else prefix or name

@@ -72,7 +72,7 @@ def _rows(column: Any, cache: Any, variables: _Variables) -> Any:
             table = variables.get(shared, shape, column.initializer, column.trainable)
     else:
         table = variables.get(name, shape, column.initializer, column.trainable)
-    return column.looked_up(table, cache)
+    return column.look_up_rows(table, cache)
 
 
 @export("compat.v1.feature_column.input_layer")

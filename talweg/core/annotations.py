@@ -1,4 +1,4 @@
-"""What public functions take, for annotations: type checkers read the unions, nothing runs them.
+"""Annotations for the arguments of public functions: unions that type checkers read.
 
 A value becomes a tensor by `convert_to_tensor` (`eager/convert.py`), which says what it refuses.
 """
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from talweg.core.value import IndexedSlices, Operators
 
     class HasDType(Protocol):
-        """What knows its dtype: sparse and ragged tensors, variables, Keras's tensors."""
+        """Any value with a dtype: sparse and ragged tensors, variables, Keras's tensors."""
 
         @property
         def dtype(self) -> Any: ...
 
     class SupportsArray(Protocol):
-        """What NumPy takes as an array."""
+        """Any value that NumPy takes as an array."""
 
         def __array__(self, *args: object) -> Any: ...
 
     class SupportsTensor(Protocol):
-        """What says how it becomes a tensor."""
+        """Any value with a method that makes a tensor of it."""
 
         def __tf_tensor__(self, *args: object) -> Any: ...
 

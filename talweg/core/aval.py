@@ -1,4 +1,4 @@
-"""Abstract values: what is known of a tensor before it has a value."""
+"""Abstract values: the facts about a tensor that are known before it has a value."""
 
 from __future__ import annotations
 

@@ -6,20 +6,20 @@ import os
 
 
 def count_cores() -> int:
-    """How many cores this process may use at a time: its own, as far as its group may use them."""
-    return max(1, min(usable_cores(), granted_cores()))
+    """Count the cores that this process may use at a time: its own, within its group's share."""
+    return max(1, min(usable_cores(), count_granted_cores()))
 
 
 def usable_cores() -> int:
-    """How many cores this process may run on, however much time it has on them."""
+    """Count the cores that this process may run on, however much time it has on them."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux
         return os.cpu_count() or 1
 
 
-def granted_cores() -> int:
-    """How many cores' time the control group grants; all of them where it says nothing."""
+def count_granted_cores() -> int:
+    """Count the cores whose time the control group grants; all of them where it says nothing."""
     try:
         with open("/sys/fs/cgroup/cpu.max") as file:
             granted, period = file.read().split()

@@ -137,7 +137,7 @@ def _new(name: str, doc: str | None) -> Iterator[Primitive]:
 
 
 def _type_by_name(name: str) -> str:
-    """The op type that follows from a primitive's name: is_nan: IsNan, reduce_sum: Sum."""
+    """Return the op type that follows from a primitive's name: is_nan: IsNan, reduce_sum: Sum."""
     return "".join([part[:1].upper() + part[1:] for part in name.split("_") if part != "reduce"])
 
 
@@ -280,7 +280,7 @@ def _elementwise_infer(
 
 
 def suggest_cast(name: str, dtype: DType, other: str, of_other: DType) -> str:
-    """What to write for two operands of different dtypes: a cast that loses nothing.
+    """Suggest code for two operands of different dtypes: a cast that loses nothing.
 
     The second is cast to the dtype of the first, but never a float to integers.
     """

@@ -1,4 +1,4 @@
-"""What is done with a symbolic size as a whole: its number, another in its place, what is in it.
+"""Walks over symbolic sizes: evaluation, substitution, and the list of their atoms.
 
 Sizes are DAGs (`core/dims.py`): functions are met after those among their arguments, in a loop,
 each once, so the work is linear in the number of different atoms.
@@ -16,7 +16,7 @@ from talweg.core.errors import invalid
 
 
 def _resolve(n: int, total: int, others: int, *sizes: int) -> int:
-    """What `dims.resolve_size` stands for; InvalidArgumentError if there is no such size."""
+    """Return the size that `dims.resolve_size` asks for; InvalidArgumentError without one."""
     if n >= 0:
         return n
     if not others and not total:  # what the dimensions other than 0 leave
@@ -30,12 +30,12 @@ def _resolve(n: int, total: int, others: int, *sizes: int) -> int:
 
 
 def _divide(apply: Callable[[int, int], int]) -> Callable[[int, int], int]:
-    def divided(a: int, b: int) -> int:
+    def divide_checked(a: int, b: int) -> int:
         if not b:
             raise invalid("TW205", f"a size is {a} divided by 0: Integer division by zero")
         return apply(a, b)
 
-    return divided
+    return divide_checked
 
 
 NUMBERS: dict[str, Callable[..., int]] = {
@@ -51,7 +51,7 @@ NUMBERS: dict[str, Callable[..., int]] = {
 
 
 def functions_in(sizes: tuple) -> list[Atom]:
-    """Every atom in some sizes that is a function, once, after those among its arguments."""
+    """Return every atom in some sizes that is a function, once, after those among its arguments."""
     functions: dict[Atom, None] = {}
     pending = [atom for size in sizes for atom in _functions_of(size)]
     while pending:
@@ -81,7 +81,7 @@ def _functions_of(size: Size) -> list[Atom]:
 
 
 def evaluate(size: Size, value_of: Callable[[Atom], int]) -> int:
-    """The number a size stands for, given the numbers of its atoms."""
+    """Return the number a size stands for, given the numbers of its atoms."""
     if type(size) is not Dim:
         return size
     numbers: dict[Atom, int] = {}
@@ -92,7 +92,7 @@ def evaluate(size: Size, value_of: Callable[[Atom], int]) -> int:
 
 
 def _evaluate(size: Size, numbers: dict, value_of: Callable[[Atom], int]) -> int:
-    """The number of a size whose functions are known."""
+    """Return the number of a size whose functions are known."""
     if type(size) is not Dim:
         return size
     total = size.constant
@@ -104,7 +104,7 @@ def _evaluate(size: Size, numbers: dict, value_of: Callable[[Atom], int]) -> int
 
 
 def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | None:
-    """`size` with every atom replaced; None if one has no replacement."""
+    """Return `size` with every atom replaced; None if one has no replacement."""
     if type(size) is not Dim:
         return size
     made: dict[Atom, Size] = {}
@@ -118,7 +118,7 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | Non
 
 
 def _substitute(size: Size, made: dict, replace: Callable[[Atom], Size | None]) -> Size | None:
-    """`size` with its functions replaced by what is made of them."""
+    """Return `size` with its functions replaced by other sizes."""
     if type(size) is not Dim:
         return size
     total: Any = size.constant
@@ -148,7 +148,7 @@ APPLIED: dict[str, Callable[..., Size]] = {
 
 
 def atoms_of(value: Any) -> Iterator[Atom]:
-    """The sizes and values that a size, or a nest of tuples with sizes in it, depends on."""
+    """Yield the sizes and values that a size, or a nest of tuples with sizes in it, depends on."""
     if type(value) is Dim:
         yield from _leaves(value)
         for atom in functions_in((value,)):
@@ -160,7 +160,7 @@ def atoms_of(value: Any) -> Iterator[Atom]:
 
 
 def _leaves(size: Size) -> Iterator[Atom]:
-    """The atoms of a polynomial that are no functions."""
+    """Yield the atoms of a polynomial that are no functions."""
     if type(size) is Dim:
         for atoms, _ in size.terms:
             for atom in atoms:

@@ -45,65 +45,65 @@ class Dimension:
             raise value_error("TW204", f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Size) -> Dimension:
-        """What both know; ValueError if they differ."""
+        """Return the merged dimension; ValueError if they differ."""
         self.assert_is_compatible_with(other)
         return Dimension(other if self._value is None else self._value)
 
-    def _combined(self, other: Size, apply: Callable[[int, int], Any]) -> Any:
+    def _combine(self, other: Size, apply: Callable[[int, int], Any]) -> Any:
         size = dimension_of(other)
         if self._value is None or size is None:
             return None
         return apply(self._value, size)
 
     def __add__(self, other: object) -> Dimension:
-        return Dimension(self._combined(other, operator.add))
+        return Dimension(self._combine(other, operator.add))
 
     def __sub__(self, other: object) -> Dimension:
-        return Dimension(self._combined(other, operator.sub))
+        return Dimension(self._combine(other, operator.sub))
 
     def __rsub__(self, other: TensorLike) -> Dimension:
-        return Dimension(self._combined(other, lambda a, b: b - a))
+        return Dimension(self._combine(other, lambda a, b: b - a))
 
     def __mul__(self, other: TensorLike) -> Dimension:
-        return Dimension(self._combined(other, operator.mul))
+        return Dimension(self._combine(other, operator.mul))
 
     def __floordiv__(self, other: TensorLike) -> Dimension:
-        return Dimension(self._combined(other, operator.floordiv))
+        return Dimension(self._combine(other, operator.floordiv))
 
     def __rfloordiv__(self, other: TensorLike) -> Dimension:
-        return Dimension(self._combined(other, lambda a, b: b // a))
+        return Dimension(self._combine(other, lambda a, b: b // a))
 
     def __mod__(self, other: TensorLike) -> Dimension:
-        return Dimension(self._combined(other, operator.mod))
+        return Dimension(self._combine(other, operator.mod))
 
     def __rmod__(self, other: TensorLike) -> Dimension:
-        return Dimension(self._combined(other, lambda a, b: b % a))
+        return Dimension(self._combine(other, lambda a, b: b % a))
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __eq__(self, other: object) -> Any:
         try:
-            return self._combined(other, operator.eq)
+            return self._combine(other, operator.eq)
         except (TypeError, ValueError):
             return NotImplemented
 
     def __ne__(self, other: object) -> Any:
         try:
-            return self._combined(other, operator.ne)
+            return self._combine(other, operator.ne)
         except (TypeError, ValueError):
             return NotImplemented
 
     def __lt__(self, other: TensorLike) -> Any:
-        return self._combined(other, operator.lt)
+        return self._combine(other, operator.lt)
 
     def __le__(self, other: object) -> Any:
-        return self._combined(other, operator.le)
+        return self._combine(other, operator.le)
 
     def __gt__(self, other: TensorLike) -> Any:
-        return self._combined(other, operator.gt)
+        return self._combine(other, operator.gt)
 
     def __ge__(self, other: TensorLike) -> Any:
-        return self._combined(other, operator.ge)
+        return self._combine(other, operator.ge)
 
     def __hash__(self) -> int:
         return hash(self._value)

@@ -158,13 +158,13 @@ class Dim:
                 return False
             if not _may_be(self - number):
                 return False
-            raise undecided_error(self, "==", other)
+            raise make_undecided_error(self, "==", other)
         gap = self - other
         if type(gap) is int:
             return gap == 0
         if not _may_be(gap):
             return False
-        raise undecided_error(self, "==", other)
+        raise make_undecided_error(self, "==", other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -205,7 +205,7 @@ class Dim:
 
 
 def _number(value: object) -> Any:
-    """`value` as an int or a Dim; None if it is neither."""
+    """Return `value` as an int or a Dim; None if it is neither."""
     if isinstance(value, Dim) or type(value) is int:
         return value
     try:
@@ -223,7 +223,7 @@ def _degree(dim: Dim) -> int:
 
 
 def weight(size: Size) -> int:
-    """How many atoms a size has when written out as a tree, large coefficients counted in."""
+    """Count the atoms of a size written out as a tree, large coefficients counted in."""
     if type(size) is not Dim:
         return 0
     total = 0
@@ -272,7 +272,7 @@ def _exact(dim: Dim, divisor: Size) -> Size | None:
 
 
 def bounds(size: Size) -> tuple[int | None, int | None]:
-    """The least and the greatest value `size` can have; None where there is no bound."""
+    """Return the least and the greatest value `size` can have; None where there is no bound."""
     if type(size) is not Dim:
         return size, size
     low: int | None = size.constant
@@ -307,9 +307,11 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
         least = 0 if low >= 0 else low // divisor
         return least, None if high is None else max(high, 0) // divisor
     if kind == "add":
-        return _bound_of(operator.add, low, other_low), _bound_of(operator.add, high, other_high)
+        return _apply_to_bounds(operator.add, low, other_low), _apply_to_bounds(
+            operator.add, high, other_high
+        )
     if kind == "mul" and low is not None and low >= 0 and other_low is not None and other_low >= 0:
-        return _near(low * other_low), _bound_of(operator.mul, high, other_high)
+        return _near(low * other_low), _apply_to_bounds(operator.mul, high, other_high)
     lows: list = [low, other_low]
     highs: list = [high, other_high]
     if kind == "max":
@@ -323,7 +325,7 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _bound_of(apply: Callable, a: int | None, b: int | None) -> int | None:
+def _apply_to_bounds(apply: Callable, a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else _near(apply(a, b))
 
 
@@ -353,18 +355,18 @@ def _less(gap: Size, limit: int, left: Dim, sign: str, right: Size) -> bool:
         return True
     if low is not None and low >= limit:
         return False
-    raise undecided_error(left, sign, right)
+    raise make_undecided_error(left, sign, right)
 
 
-def undecided_error(left: Dim, sign: str, right: Size) -> NeedsStaticError:
-    """The error of a comparison that depends on sizes that are not known."""
+def make_undecided_error(left: Dim, sign: str, right: Size) -> NeedsStaticError:
+    """Return the error of a comparison that depends on sizes that are not known."""
     return NeedsStaticError(
         f"whether {left!r} {sign} {right!r} is not known while the graph is built"
     )
 
 
 def function(name: str, *arguments: Size) -> Dim:
-    """A function of sizes, as it is: the one atom for this name and these arguments."""
+    """Return a function of sizes, as it is: the one atom for this name and these arguments."""
     written = [(x.terms, x.constant) if type(x) is Dim else x for x in arguments]
     key = (name, *written)  # without Dims in it, of which == may not be known
     atom = _known_functions.get(key)
@@ -380,7 +382,7 @@ _known_functions: Any = weakref.WeakValueDictionary()  # one atom for equal func
 
 
 def of_atom(atom: Atom) -> Dim:
-    """The dimension that is just this atom."""
+    """Return the dimension that is just this atom."""
     return Dim((((atom,), 1),), 0)
 
 
@@ -434,7 +436,7 @@ def smallest(a: Size, b: Size) -> Size:
 
 
 def _choose_extreme(name: str, a: Size, b: Size) -> Size:
-    """The larger or the smaller of two sizes, else what decides it when the graph runs."""
+    """Return the larger or the smaller of two sizes, else what decides it when the graph runs."""
     for left, right in ((a, b), (b, a)):
         try:
             above = left >= right
@@ -445,7 +447,7 @@ def _choose_extreme(name: str, a: Size, b: Size) -> Size:
 
 
 def broadcast(a: Size, b: Size) -> Size:
-    """What sizes a and b broadcast to, if they do."""
+    """Return the sizes that a and b broadcast to, if they do."""
     if same(a, b) or same(b, 1):
         return a
     if same(a, 1):

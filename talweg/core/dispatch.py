@@ -1,4 +1,4 @@
-"""Who carries out a primitive: the one place every operation passes through.
+"""Dispatch: the one place that every operation passes through, where an interpreter takes it.
 
 Three things can happen to an application of a primitive.
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class State:
-    """What is shared by all threads; filled in by `eager/evaluate.py`."""
+    """The dispatch state that all threads share; filled in by `eager/evaluate.py`."""
 
     __slots__ = (
         "busy",
@@ -57,7 +57,7 @@ class State:
 
 
 class Recorder:
-    """What is shown the applications of primitives; tapes come before forward accumulators."""
+    """An interpreter that is shown each application; tapes come before forward accumulators."""
 
     rank = 0
 
@@ -75,7 +75,7 @@ class Recorder:
 
 
 class Context(threading.local):
-    """What is in force in this thread."""
+    """The dispatch context of one thread."""
 
     first_base: Any = None  # a function that makes the first `base` of each thread; None: eager
     recorders: tuple = ()  # tapes, then forward accumulators; inner after outer
@@ -173,7 +173,7 @@ def remove(recorder: Recorder) -> None:
 
 @contextmanager
 def observe(observer: object) -> Iterator[None]:
-    """Let `observer` watch what is done inside the block, in place of one around it."""
+    """Let `observer` watch the work inside the block, in place of an outer observer."""
     before = state.observer
     enter()
     state.observer = observer

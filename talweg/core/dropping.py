@@ -1,4 +1,4 @@
-"""Letting go of what a bounded table holds, while other threads may use it."""
+"""Eviction from bounded tables, while other threads may use the entries."""
 
 from __future__ import annotations
 

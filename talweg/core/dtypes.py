@@ -252,7 +252,7 @@ def is_known(dtype: np.dtype) -> bool:
 
 
 def integer_view(array: Any) -> Any:
-    """An array of a quantized dtype as the integers that it holds; any other as it is."""
+    """Return an array of a quantized dtype as the integers that it holds; any other as it is."""
     if array.dtype is VARIANT:
         text = "Cannot convert a Tensor of dtype variant to a NumPy array."
         raise invalid("TW102", text, "a tensor of another dtype")
@@ -262,7 +262,7 @@ def integer_view(array: Any) -> Any:
 
 
 class _VariantKind:
-    """What stands for a NumPy dtype where a value is no array."""
+    """The placeholder of a NumPy dtype for values that are no arrays."""
 
     kind, name, itemsize = "O", "variant", 1
 
@@ -272,7 +272,7 @@ _BY_NUMPY[VARIANT] = variant
 
 
 def of_numpy(dtype: np.dtype) -> DType:
-    """The DType of a NumPy dtype; TypeError if there is none."""
+    """Return the DType of a NumPy dtype; TypeError if there is none."""
     known = _BY_NUMPY.get(dtype)
     if known is not None:
         return known

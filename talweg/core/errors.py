@@ -94,7 +94,7 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong."""
+        """The text of the error."""
         return self._message
 
     @property
@@ -220,7 +220,7 @@ class DataLossError(_CodedError):
 
 
 class UnauthenticatedError(_CodedError):
-    """The caller did not say who it is."""
+    """The caller did not identify itself."""
 
     code = 16
 
@@ -243,7 +243,7 @@ class NeedsStaticError(ValueError):
 
 
 class UnevenSlicesError(Exception):
-    """What slices of a batch give may differ in shape, so they cannot be one batched value.
+    """The slices of a batch may differ in shape, so they cannot be one batched value.
 
     Never reaches users: who batched the function calls it for one slice after the other.
     """
@@ -266,7 +266,7 @@ class NotEagerError(Exception):
 
 
 def compose(code: str, happened: str, expected: str = "", hint: str = "") -> str:
-    """The text of an error: what happened, what was expected, whose line, a way out, the code."""
+    """Compose an error's text: the event, the expectation, the user's line, a way out, the code."""
     assert code in CATALOGUE, code
     lines = [happened]
     if expected:
@@ -280,12 +280,12 @@ def compose(code: str, happened: str, expected: str = "", hint: str = "") -> str
 
 
 def invalid(code: str, happened: str, expected: str = "", hint: str = "") -> OpError:
-    """An InvalidArgumentError with a composed message; the caller raises it."""
+    """Return an InvalidArgumentError with a composed message; the caller raises it."""
     return InvalidArgumentError(None, None, compose(code, happened, expected, hint))
 
 
 def invalid_value(code: str, happened: str, expected: str = "", hint: str = "") -> OpError:
-    """An InvalidArgumentError of what TensorFlow looks at when it runs, never when it builds.
+    """Make an InvalidArgumentError for a value that TensorFlow checks only when it runs.
 
     A graph that is built with such a value raises it as it is, not as a ValueError.
     """
@@ -295,12 +295,12 @@ def invalid_value(code: str, happened: str, expected: str = "", hint: str = "") 
 
 
 def value_error(code: str, happened: str, expected: str = "", hint: str = "") -> ValueError:
-    """A ValueError with a composed message; the caller raises it."""
+    """Return a ValueError with a composed message; the caller raises it."""
     return ValueError(compose(code, happened, expected, hint))
 
 
 def type_error(code: str, happened: str, expected: str = "", hint: str = "") -> TypeError:
-    """A TypeError with a composed message; the caller raises it."""
+    """Return a TypeError with a composed message; the caller raises it."""
     return TypeError(compose(code, happened, expected, hint))
 
 
@@ -325,6 +325,6 @@ def lacks_memory(error: BaseException | None) -> bool:
 
 
 def free_frames(error: BaseException | None) -> None:
-    """Let go of what the frames of a MemoryError hold, before anything else wants memory."""
+    """Drop the values in the frames of a MemoryError, before other code wants memory."""
     while isinstance(error, MemoryError):
         error.__traceback__, error = None, error.__context__

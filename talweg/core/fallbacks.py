@@ -41,7 +41,7 @@ OPERATORS = {  # hook of an operator -> the public function that it is
 
 
 def fall_back(error: Exception, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """What somebody else has for a call that failed; NOT_SUPPORTED if nobody has anything."""
+    """Return another library's result of a call that failed; NOT_SUPPORTED if none has one."""
     if isinstance(error, REFUSALS) and not hasattr(function, "is_hook"):
         for dispatcher in FALLBACKS:
             found = dispatcher.handle(function, args, kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Ancestry:
-    """How many forks lie between the first process and this one."""
+    """The number of forks between the first process and this one."""
 
     generation = 0
 

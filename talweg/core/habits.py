@@ -1,4 +1,4 @@
-"""What tensors and datasets are asked for by habit, from NumPy, PyTorch, JAX and TensorFlow 1.
+"""Habits: attributes of other libraries and of TensorFlow 1 that users try on tensors and datasets.
 
 Each name is a descriptor on the class that raises AttributeError with the cure: to whoever asks
 with `hasattr` it is not there, and attributes that are there cost nothing more.
@@ -225,7 +225,7 @@ def add_habits(cls: Any, cures: dict[str, str]) -> None:
 
 
 def without_habits(names: list[str], cls: type) -> list[str]:
-    """What `dir` lists of an object's names."""
+    """Return the names that `dir` lists for an object."""
     return [name for name in names if not is_habit(cls, name)]
 
 

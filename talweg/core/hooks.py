@@ -42,12 +42,12 @@ class Hooks:
 
         @staticmethod
         def convert_to_tensor(value: object, dtype: object = None) -> Any:
-            """`value` as a tensor.  `eager.convert`"""
+            """Return `value` as a tensor.  `eager.convert`"""
             ...
 
         @staticmethod
         def cast(x: object, dtype: object) -> Any:
-            """`x` in another dtype.  `api.tensors`"""
+            """Return `x` in another dtype.  `api.tensors`"""
             ...
 
         @staticmethod
@@ -57,7 +57,7 @@ class Hooks:
 
         @staticmethod
         def shape_in_tensor(sizes: object) -> TensorShape:
-            """The static shape of an integer vector's numbers.  `api.array.shapes`"""
+            """Return the static shape of an integer vector's numbers.  `api.array.shapes`"""
             ...
 
         @staticmethod
@@ -72,7 +72,7 @@ class Hooks:
 
         @staticmethod
         def look_up_export(name: str) -> Any:
-            """A public function by its name.  `api.autograph`"""
+            """Return a public function by its name.  `api.autograph`"""
             ...
 
         # -- operators, which tensors call by name (`core.value.BINARY` and its like) ----
@@ -135,7 +135,7 @@ class Hooks:
 
         @staticmethod
         def reshape(tensor: object, shape: object) -> Any:
-            """`tensor` in another shape.  `api.array.shapes`"""
+            """Return `tensor` in another shape.  `api.array.shapes`"""
             ...
 
         @staticmethod
@@ -167,7 +167,7 @@ class Hooks:
 
         @staticmethod
         def tensor_with_item(x: object, index: object, value: object) -> Any:
-            """`x` as it were after `x[index] = value`.  `api.autograph`"""
+            """Return `x` as it were after `x[index] = value`.  `api.autograph`"""
             ...
 
         # -- derivatives -----------------------------------------------------------------
@@ -179,12 +179,12 @@ class Hooks:
 
         @staticmethod
         def jacobian_rows(sweep: Callable, y: Tensor, at_once: bool) -> list:
-            """The rows of a Jacobian.  `api.autodiff`"""
+            """Return the rows of a Jacobian.  `api.autodiff`"""
             ...
 
         @staticmethod
         def batch_jacobian_rows(sweep: Callable, y: Tensor, x: Tensor, at_once: bool) -> Any:
-            """The rows of a batch Jacobian.  `api.autodiff`"""
+            """Return the rows of a batch Jacobian.  `api.autodiff`"""
             ...
 
         @staticmethod
@@ -196,12 +196,12 @@ class Hooks:
         def for_each_slice(
             prim: object, size: object, kinds: tuple, operands: list, params: dict
         ) -> Any:
-            """A primitive of each slice of a batch, in a loop.  `trace.batch_rules`"""
+            """Return a primitive of each slice of a batch, in a loop.  `trace.batch_rules`"""
             ...
 
         @staticmethod
         def branch_batch(size: object, kinds: tuple, operands: Operands, bodies: tuple) -> Any:
-            """The batch rule of `branch`.  `trace.batch_rules`, as the next two"""
+            """Return the batch rule of `branch`.  `trace.batch_rules`, as the next two"""
             ...
 
         @staticmethod
@@ -215,7 +215,7 @@ class Hooks:
         def branch_vjp(
             g: tuple, z: tuple, index: object, operands: Operands, bodies: tuple, wanted: list
         ) -> Cotangents:
-            """The derivatives of `branch`, `loop` and `again`.  `trace.control_rules`"""
+            """Return the derivatives of `branch`, `loop` and `again`.  `trace.control_rules`"""
             ...
 
         @staticmethod
@@ -238,14 +238,14 @@ class Hooks:
         def call_vjp(
             g: tuple, z: tuple, operands: Operands, body: object, wanted: list
         ) -> Cotangents:
-            """The derivatives of `call`.  `trace.call_rules`"""
+            """Return the derivatives of `call`.  `trace.call_rules`"""
             ...
 
         @staticmethod
         def call_jvp(t: object, z: tuple, operands: Operands, body: object) -> Tangents: ...
         @staticmethod
         def taped_call_vjp(g: tuple, z: tuple, operands: Operands, call: object) -> Cotangents:
-            """The derivatives of a Python function's call.  `trace.host_calls`"""
+            """Return the derivatives of a Python function's call.  `trace.host_calls`"""
             ...
 
         @staticmethod
@@ -254,7 +254,7 @@ class Hooks:
         def whole_vjp(
             g: tuple, z: tuple, operands: Operands, call: object, sizes: tuple
         ) -> Cotangents:
-            """The derivatives of an opaque call.  `trace.opaque_calls`"""
+            """Return the derivatives of an opaque call.  `trace.opaque_calls`"""
             ...
 
         @staticmethod
@@ -265,48 +265,48 @@ class Hooks:
         def vjp_whole(
             prim: object, g: object, z: object, operands: Operands, params: dict
         ) -> Cotangents:
-            """The reverse of a primitive as an opaque call.  `trace.opaque_calls`"""
+            """Return the reverse of a primitive as an opaque call.  `trace.opaque_calls`"""
             ...
 
         # -- variables -------------------------------------------------------------------
 
         @staticmethod
         def variable_class(graph: object) -> type:
-            """The class of variables made in a graph.  `eager.graph_variable`"""
+            """Return the class of variables made in a graph.  `eager.graph_variable`"""
             ...
 
         @staticmethod
         def placed_variable(*args: object, **kwargs: object) -> Any:
-            """A variable on a device.  `eager.placed`"""
+            """Return a variable on a device.  `eager.placed`"""
             ...
 
         @staticmethod
         def update_variable(
             *operands: object, variable: object, rule: object, **params: object
         ) -> Any:
-            """A write into a variable.  `eager.variable`"""
+            """Return a write into a variable.  `eager.variable`"""
             ...
 
         @staticmethod
         def lift_initial_value(value: object) -> Any:
-            """A variable's initial value, out of the trace that made it.  `api.function`"""
+            """Return a variable's initial value, out of the trace that made it.  `api.function`"""
             ...
 
         # -- traces ----------------------------------------------------------------------
 
         @staticmethod
         def trace_paths(graph: object, function: Callable[[], list]) -> list:
-            """The results of a function traced along every path.  `trace.paths`"""
+            """Return the results of a function traced along every path.  `trace.paths`"""
             ...
 
         @staticmethod
         def autograph_converted(python_function: Callable, features: object = None) -> Callable:
-            """A Python function as AutoGraph converts it.  `api.function`"""
+            """Return a Python function as AutoGraph converts it.  `api.function`"""
             ...
 
         @staticmethod
         def autograph_unconverted(python_function: Callable) -> Callable:
-            """A Python function that AutoGraph leaves alone.  `api.function`"""
+            """Return a Python function that AutoGraph leaves alone.  `api.function`"""
             ...
 
         @staticmethod
@@ -337,17 +337,17 @@ class Hooks:
 
         @staticmethod
         def default_graph() -> Any:
-            """The graph operations go to.  `compat_v1.graphs`"""
+            """Return the graph operations go to.  `compat_v1.graphs`"""
             ...
 
         @staticmethod
         def get_default_session() -> Any:
-            """The session entered last.  `compat_v1.sessions.session`"""
+            """Return the session entered last.  `compat_v1.sessions.session`"""
             ...
 
         @staticmethod
         def evaluate_in_session(value: object, feed_dict: object, session: object) -> Any:
-            """The value of a symbol.  `compat_v1.sessions.session`"""
+            """Return the value of a symbol.  `compat_v1.sessions.session`"""
             ...
 
         @staticmethod
@@ -357,17 +357,17 @@ class Hooks:
 
         @staticmethod
         def operation_attribute(node: object, name: str) -> Any:
-            """An attribute of a node.  `compat_v1.attributes`"""
+            """Return an attribute of a node.  `compat_v1.attributes`"""
             ...
 
         @staticmethod
         def device_spec(given: object) -> Any:
-            """A device as a DeviceSpec.  `api.device`"""
+            """Return a device as a DeviceSpec.  `api.device`"""
             ...
 
         @staticmethod
         def device_for(scopes: tuple, made: object) -> str:
-            """The device of an operation inside device scopes.  `api.device`"""
+            """Return the device of an operation inside device scopes.  `api.device`"""
             ...
 
         @staticmethod
@@ -377,29 +377,29 @@ class Hooks:
             add_shapes: bool = False,
             **options: object,
         ) -> Any:
-            """A graph as a GraphDef message.  `interop.graph_def.exporting`"""
+            """Return a graph as a GraphDef message.  `interop.graph_def.exporting`"""
             ...
 
         @staticmethod
         def node_def(node: object, graph: object) -> Any:
-            """A node as a NodeDef message.  `interop.graph_def.exporting`"""
+            """Return a node as a NodeDef message.  `interop.graph_def.exporting`"""
             ...
 
         @staticmethod
         def variable_to_proto(variable: object, export_scope: str | None) -> Any:
-            """A variable as a VariableDef message.  `interop.graph_def.variable_defs`"""
+            """Return a variable as a VariableDef message.  `interop.graph_def.variable_defs`"""
             ...
 
         @staticmethod
         def variable_from_proto(message: object, import_scope: str | None) -> Any:
-            """The variable that a VariableDef names.  `interop.graph_def.variable_defs`"""
+            """Return the variable that a VariableDef names.  `interop.graph_def.variable_defs`"""
             ...
 
         # -- modules below `tensorflow` that are not its namespaces ----------------------
 
         @staticmethod
         def wrap_container(value: object) -> Any:
-            """A list, dictionary or tuple that is trackable.  `interop.checkpoint`"""
+            """Return a list, dictionary or tuple that is trackable.  `interop.checkpoint`"""
             ...
 
         @staticmethod
@@ -409,7 +409,7 @@ class Hooks:
 
         @staticmethod
         def private_module(name: str) -> ModuleType:
-            """The module ``tensorflow.<name>``.  `private.modules`"""
+            """Return the module ``tensorflow.<name>``.  `private.modules`"""
             ...
 
         @staticmethod
@@ -423,7 +423,7 @@ class Hooks:
             ...
 
         @staticmethod
-        def adapted_keras_spec(fullname: str, path: object) -> Any:
+        def adapt_keras_spec(fullname: str, path: object) -> Any:
             """How a module of Keras's backend is loaded.  `strategies.keras_backend`"""
             ...
 
@@ -433,22 +433,22 @@ class Hooks:
         def explain_absence(
             tape: object, target: object, sources: object, frame: FrameType | None
         ) -> Any:
-            """The explanation of a gradient.  `api.explaining`"""
+            """Return the explanation of a gradient.  `api.explaining`"""
             ...
 
         @staticmethod
         def absence_as_error(evidence: object) -> Exception:
-            """A ValueError that explains an absent gradient.  `api.explaining`"""
+            """Return a ValueError that explains an absent gradient.  `api.explaining`"""
             ...
 
         @staticmethod
         def absence_in_a_line(evidence: object) -> str:
-            """A line for the log about an absent gradient.  `api.explaining`"""
+            """Return a line for the log about an absent gradient.  `api.explaining`"""
             ...
 
         @staticmethod
         def html_view(value: object) -> str:
-            """What a notebook shows of a tensor, a variable, ...  `api.views`"""
+            """Return a notebook's view of a tensor, a variable, ...  `api.views`"""
             ...
 
         @staticmethod

@@ -19,7 +19,7 @@ OWN = "/proc/self/task"
 
 
 class Load:
-    """What other threads want of the cores, lately."""
+    """The demand of other threads for the cores, lately."""
 
     def __init__(self) -> None:
         self.others = 0.0  # threads of others that want a core
@@ -28,7 +28,7 @@ class Load:
         self.cores = 1  # at the last look
 
     def share(self, wanted: int) -> int:
-        """How many of the threads it wants a team has at present."""
+        """Return the number of threads, of those it wants, that a pool has at present."""
         now = time.monotonic()
         if now - self.looked > INTERVAL:
             self.looked = now
@@ -47,7 +47,7 @@ class Load:
 
 
 def share(wanted: int, cores: int, others: float) -> int:
-    """How many of the threads it wants a team has, beside others' threads.
+    """Return the number of threads, of those it wants, that a pool has beside others' threads.
 
     >>> [share(2, 2, others) for others in (0, 0.4, 1, 2, 10)]
     [2, 2, 1, 1, 1]
@@ -59,7 +59,7 @@ def share(wanted: int, cores: int, others: float) -> int:
 
 
 def runnable() -> int | None:
-    """How many threads of the system run or could run; None where that is not known."""
+    """Count the system's threads that run or could run; None where that is not known."""
     try:
         with open(LOAD) as file:
             return int(file.read().split()[3].partition("/")[0])
@@ -68,7 +68,7 @@ def runnable() -> int | None:
 
 
 def own_runnable() -> int:
-    """How many of them are this process's."""
+    """Count this process's threads that run or could run."""
     count = 0
     try:
         for name in os.listdir(OWN):

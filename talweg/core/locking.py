@@ -1,4 +1,4 @@
-"""Locks of what threads share: the values of variables, the traces of functions.
+"""Locks for state that threads share: the values of variables, the traces of functions.
 
 **Values.**  A thread that changes a variable from what it is *holds* it meanwhile: the thread is
 `variable._held`, None otherwise.  A run of a program holds all variables that it writes, and so is
@@ -46,7 +46,7 @@ _waiting: dict[int, Turn] = {}  # thread -> the turn that it waits for
 
 
 def new_lock() -> Any:
-    """A lock that a thread may take again, and that is free in a forked child."""
+    """Return a lock that a thread may take again, and that is free in a forked child."""
     made = threading.RLock()
     _locks.add(made)
     return made
@@ -118,7 +118,7 @@ def let_go_one(variable: Any) -> None:
 
 
 def _wait_for(variable: Any, me: int) -> None:
-    """Wait until a variable is free and hold it, or take it over from who is in Python for long."""
+    """Wait until a variable is free and hold it, or take it over from a thread long in Python."""
     with _changed:
         _waiters[0] += 1
         try:
@@ -138,7 +138,7 @@ def _wait_for(variable: Any, me: int) -> None:
 
 
 def wait_to_read(variable: Any) -> Any:
-    """The value of a variable that was taken away: the next one, or what it is by now."""
+    """Wait for the value of a variable that was taken away: the next one, or its value by now."""
     with _changed:
         _waiters[0] += 1
         try:
@@ -167,7 +167,7 @@ def _free_if_gone(variable: Any) -> None:
 
 
 def _run_in_python(variable: Any) -> Any:
-    """The run that holds a variable, if it is in Python."""
+    """Return the run that holds a variable, if it is in Python."""
     for run in _in_python.get(variable._held, ()):
         if run.holds(variable):
             return run
@@ -190,12 +190,12 @@ class Holding:
 
 
 def holding(*variables: object) -> Holding:
-    """A block in which variables are held."""
+    """Return a block in which variables are held."""
     return Holding(variables)
 
 
 def call_python(call: Callable[..., Any], operands: tuple) -> Any:
-    """call(*operands), of which those know who wait for what the run holds that this is part of."""
+    """Call a Python function from a run; threads waiting for the run's variables are told of it."""
     run, beside = runs.inner, runs.beside
     if beside is not None:
         call = beside.around(call)
@@ -220,7 +220,7 @@ def call_python(call: Callable[..., Any], operands: tuple) -> Any:
 
 
 class Turn:
-    """Who traces a function: a lock that a thread may take again, and that cannot lock for ever."""
+    """The lock of a function's tracing: a thread may take it again, and it cannot lock for ever."""
 
     __slots__ = ("child", "count", "owner")
 
@@ -259,7 +259,7 @@ class Turn:
         return self.owner is None or self.owner == me
 
     def _leads_to(self, me: int) -> bool:
-        """Whether who has it waits for somebody who waits ... for this thread."""
+        """Whether the holder waits, through others, for this thread."""
         turn: Turn | None = self
         while turn is not None and turn.owner is not None:
             if turn.owner == me:

@@ -1,4 +1,4 @@
-"""What devices this machine has, and how a program has asked for them to be used.
+"""The devices of this machine, and a program's settings for their use.
 
 GPUs are counted without JAX: by the driver's list, where JAX's plugin for them is installed.
 """
@@ -24,7 +24,7 @@ class Machine:
 
     @property
     def gpus(self) -> int:
-        """How many GPUs there are that JAX can use."""
+        """Count the GPUs that JAX can use."""
         if self._gpus is None:
             self._gpus = count_gpus()
         return self._gpus
@@ -36,7 +36,7 @@ class Machine:
 
 
 def count_gpus() -> int:
-    """The number of GPUs that the driver lists and the environment lets this process see."""
+    """Return the number of GPUs that the driver lists and the environment lets this process see."""
     try:
         found = len(os.listdir(DRIVER))
     except OSError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """Is told what a program does."""
+    """The interface of observers: a method for each event of a program."""
 
     def applied(self, prim: Primitive, operands: tuple, results: object, params: dict) -> None:
         """A primitive ran at once, on eager tensors."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Precision:
-    """What `tf.config` was told; processors have no choice and compute with all digits."""
+    """The precision settings of `tf.config`; processors always compute with all digits."""
 
     tensor_float_32 = True
 

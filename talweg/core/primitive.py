@@ -185,5 +185,5 @@ def _find(name: str) -> Primitive:
 
 
 def later(name: str) -> Primitive:
-    """A primitive that is declared in a later module than the rule that uses it."""
+    """Return a primitive that is declared in a later module than the rule that uses it."""
     return REGISTRY[name]

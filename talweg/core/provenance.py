@@ -1,4 +1,4 @@
-"""Where in the user's code something happened.
+"""Provenance: the place in the user's code where something happened.
 
 An origin is the pair (code object, instruction offset) of the innermost frame outside talweg: two
 pointers, no frame kept alive, formatted only when somebody asks.
@@ -59,7 +59,7 @@ _depths: dict[Any, int] = {}  # by primitive: how far out the wrapper was found
 
 
 def is_inner(filename: str) -> bool:
-    """Whether a source file is talweg's, Keras', or of what runs modules, threads, contexts."""
+    """Whether a source file is talweg's, Keras', or runs modules, threads, contexts."""
     known = inner_files.get(filename)
     if known is None:
         known = filename.startswith((ROOT, "<frozen", *RUNNERS))
@@ -69,12 +69,12 @@ def is_inner(filename: str) -> bool:
 
 
 def user_origin(depth: int = 1) -> Origin | None:
-    """The innermost frame outside talweg, looking outward from `depth` frames up."""
+    """Return the innermost frame outside talweg, looking outward from `depth` frames up."""
     return origin_from(sys._getframe(depth))
 
 
 def origin_from(frame: FrameType | None) -> Origin | None:
-    """The innermost frame outside talweg, looking outward from `frame`."""
+    """Return the innermost frame outside talweg, looking outward from `frame`."""
     inner = inner_files
     while frame is not None:
         code = frame.f_code
@@ -94,7 +94,7 @@ def note_wrapper(code: CodeType) -> None:
 
 
 def origin_of_call(prim: object) -> Origin | None:
-    """The user's line, for a recorder that `dispatch.bind` shows an application of `prim`.
+    """Return the user's line, for a recorder that `dispatch.bind` shows an application of `prim`.
 
     To look at a frame costs as much as a tenth of a small operation, so the frames of talweg are
     stepped over where the one that stands right below the user's, that of the wrapper of exported
@@ -116,7 +116,7 @@ def origin_of_call(prim: object) -> Origin | None:
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame outside talweg itself, looking outward from `depth` frames up."""
+    """Return the innermost frame outside talweg itself, looking outward from `depth` frames up."""
     frame = sys._getframe(depth)
     while frame is not None and is_inner(frame.f_code.co_filename):
         frame = frame.f_back
@@ -124,7 +124,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def user_entry(depth: int = 1) -> tuple[Origin | None, str]:
-    """As `user_origin`, with the name of the function of talweg that was called from there."""
+    """Find the user's line as `user_origin`, with the function of talweg called from there."""
     frame, entry = sys._getframe(depth), ""
     while frame is not None and is_inner(frame.f_code.co_filename):
         if frame.f_code.co_name not in WRAPPERS:
@@ -134,7 +134,7 @@ def user_entry(depth: int = 1) -> tuple[Origin | None, str]:
 
 
 def line_of(origin: Origin) -> int:
-    """The line number an origin stands on."""
+    """Return the line number an origin stands on."""
     code, offset = origin
     for start, end, line in code.co_lines():
         if start <= offset < end and line is not None:
@@ -156,12 +156,12 @@ LONGEST = 80  # characters of a program's line that a message repeats
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """A line of the program, cut where it is too long to be read beside other words."""
+    """Return a line of the program, cut where it is too long to be read beside other words."""
     return text if len(text) <= longest else text[: longest - 4].rstrip() + " ..."
 
 
 def place_text(file: str, line: int) -> str:
-    """``train.py:12``, or ``Cell In[4], line 2`` as notebooks name what they run."""
+    """Return the text of a place: ``train.py:12``, or ``Cell In[4], line 2`` in notebooks."""
     if "ipython-input-" in file or "ipykernel_" in file:
         shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
         name = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)

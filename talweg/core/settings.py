@@ -29,14 +29,14 @@ class Setting:
         SETTINGS[name] = self
 
     def get(self) -> Any:
-        """The value in force: what was set, else the environment's, else the default."""
+        """Return the value in force: the program's, else the environment's, else the default."""
         if self.value is None:
             text = os.environ.get(self.variable)  # empty: as if it were not there
             self.value = self.parse(text) if text else self.default
         return self.value
 
     def parse(self, text: str) -> Any:
-        """`text` as this setting's type; a ValueError that names the variable otherwise."""
+        """Return `text` as this setting's type; a ValueError that names the variable otherwise."""
         try:
             return self.kind(text)
         except ValueError:
@@ -70,7 +70,7 @@ def boolean(text: str) -> bool:
 
 
 def count(text: str) -> int:
-    """A whole number of at least 0."""
+    """Return a whole number of at least 0."""
     found = int(text)
     if found < 0:
         raise ValueError(text)
@@ -78,7 +78,7 @@ def count(text: str) -> int:
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """A reader of one of some words."""
+    """Return a reader of one of some words."""
 
     def read(text: str) -> str:
         lowered = text.strip().lower() or choices[0]
@@ -91,7 +91,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def kind_text(kind: Callable) -> str:
-    """What a setting takes, in words."""
+    """Describe the values that a setting takes."""
     choices = getattr(kind, "choices", ())
     if choices:
         return f"one of {', '.join(choices)}"
@@ -101,7 +101,7 @@ def kind_text(kind: Callable) -> str:
 
 
 def nearest(text: str, names: Any) -> str:
-    """The name most like a text; "" if none is."""
+    """Return the name most like a text; "" if none is."""
     found = import_module("difflib").get_close_matches(text.strip().lower(), list(names), 1)
     return found[0] if found else ""
 

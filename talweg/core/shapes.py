@@ -17,7 +17,7 @@ Dims = tuple  # a tuple of ints, None where a dimension is not known
 
 
 def dimension_of(value: object) -> int | None:
-    """One dimension as an int, or None where it is unknown; ValueError if negative."""
+    """Return one dimension as an int, or None where it is unknown; ValueError if negative."""
     if value is None:
         return None
     value = getattr(value, "value", value)
@@ -67,7 +67,7 @@ class TensorShape:
 
     @property
     def rank(self) -> int | None:
-        """How many dimensions there are; None if unknown."""
+        """The number of dimensions; None if unknown."""
         return None if self._dims is None else len(self._dims)
 
     ndims = rank
@@ -81,7 +81,7 @@ class TensorShape:
         return [kind(size) for size in self._dims]
 
     def as_list(self) -> list:
-        """The dimensions as a list of ints and None; ValueError if the rank is unknown."""
+        """Return the dimensions as a list of ints and None; ValueError if the rank is unknown."""
         if self._dims is None:
             raise value_error("TW203", "as_list() is not defined on an unknown TensorShape.")
         return list(self._dims)
@@ -99,11 +99,11 @@ class TensorShape:
         return message
 
     def as_tuple(self) -> tuple:
-        """The dimensions as a tuple; ValueError if the rank is unknown."""
+        """Return the dimensions as a tuple; ValueError if the rank is unknown."""
         return tuple(self.as_list())
 
     def num_elements(self) -> int | None:
-        """The product of the dimensions; None if one is unknown."""
+        """Return the product of the dimensions; None if one is unknown."""
         if self._dims is None or None in self._dims:
             return None
         product = 1
@@ -171,7 +171,7 @@ class TensorShape:
         return self
 
     def merge_with(self, other: TensorShape) -> TensorShape:
-        """The shape that holds what both know; ValueError if they contradict each other."""
+        """Return the shape that holds what both know; ValueError if they contradict each other."""
         other = as_shape(other)
         if self._dims is None:
             return other
@@ -181,14 +181,14 @@ class TensorShape:
         return shape_of_dims(tuple(b if a is None else a for a, b in zip(self._dims, other._dims)))
 
     def concatenate(self, other: object) -> TensorShape:
-        """These dimensions, then those of `other`."""
+        """Return these dimensions, then those of `other`."""
         other = as_shape(other)
         if self._dims is None or other._dims is None:
             return TensorShape(None)
         return shape_of_dims(self._dims + other._dims)
 
     def most_specific_compatible_shape(self, other: TensorShape) -> TensorShape:
-        """The most specific shape that both are instances of."""
+        """Return the most specific shape that both are instances of."""
         other = as_shape(other)
         if self._dims is None or other._dims is None or self.rank != other.rank:
             return TensorShape(None)
@@ -267,14 +267,14 @@ class TensorShape:
 
 
 def shape_of_dims(dims: tuple) -> TensorShape:
-    """A TensorShape of dimensions that need no checking."""
+    """Return a TensorShape of dimensions that need no checking."""
     shape = TensorShape.__new__(TensorShape)
     shape._dims = dims
     return shape
 
 
 def static(dims: tuple | None) -> TensorShape:
-    """The shape of dimensions of which some may be symbolic: None in their place."""
+    """Return the shape of dimensions of which some may be symbolic: None in their place."""
     if dims is None:
         return TensorShape(None)
     return shape_of_dims(tuple([None if type(size) is Dim else size for size in dims]))
@@ -286,7 +286,7 @@ def unknown_shape(rank: int | None = None) -> TensorShape:
 
 
 def as_shape(value: object) -> TensorShape:
-    """`value` as a TensorShape."""
+    """Return `value` as a TensorShape."""
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 

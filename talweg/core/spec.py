@@ -1,4 +1,4 @@
-"""TypeSpecs: what is known of a value before it is there: its kind, dtype and shape."""
+"""TypeSpecs: the kind, dtype and shape of a value that is not there yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TypeSpec:
-    """The base of all specs (`tf.TypeSpec`): a kind of value, with what is known of it.
+    """The base of all specs (`tf.TypeSpec`): a kind of value, with its known attributes.
 
     A subclass gives `_serialize()`, a tuple that determines it.
     """
@@ -44,7 +44,7 @@ class TypeSpec:
         raise NotImplementedError(f"{type(self).__name__}._serialize")
 
     def _of(self, value: object) -> TypeSpec | None:
-        """The spec of a value of the kind, None for other values."""
+        """Return the spec of a value of the kind, None for other values."""
         raise NotImplementedError(f"{type(self).__name__}._of")
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
@@ -75,7 +75,7 @@ class TypeSpec:
         return result
 
     def most_specific_compatible_type(self, other: Size) -> TypeSpec:
-        """The most specific spec compatible with both; ValueError if there is none."""
+        """Return the most specific spec compatible with both; ValueError if there is none."""
         found = self.most_specific_common_supertype([other])
         if found is None:
             raise value_error("TW208", f"No TypeSpec is compatible with both {self} and {other}")
@@ -94,20 +94,20 @@ class TypeSpec:
     # -- as a trace type
 
     def placeholder_value(self, placeholder_context: Any) -> Any:
-        """The value that a trace sees: the next inputs that a context hands out."""
+        """Return the value that a trace sees: the next inputs that a context hands out."""
         specs = self.flatten()
         return self.from_tensors(placeholder_context.next_tensor(spec) for spec in specs)
 
     def flatten(self) -> list:
-        """The specs of the tensors."""
+        """Return the specs of the tensors."""
         return list(getattr(self, "part_specs", lambda: [self])())
 
     def to_tensors(self, value: object) -> list:
-        """The tensors of a value."""
+        """Return the tensors of a value."""
         return list(value._flat_components()) if hasattr(self, "part_specs") else [value]
 
     def from_tensors(self, tensors: Any) -> Any:
-        """The value made of as many tensors as it needs."""
+        """Return the value made of as many tensors as it needs."""
         parts = list(islice(tensors, len(self.flatten())))
         return self.with_parts(parts) if hasattr(self, "with_parts") else parts[0]
 
@@ -141,12 +141,12 @@ class TypeSpec:
 
 
 def _component_parts(self: Any) -> list:
-    """The specs of the tensors, of a spec that has `_component_specs`."""
+    """Return the specs of the tensors, of a spec that has `_component_specs`."""
     return hooks.parts_of_components(self)
 
 
 def _of_components(self: Any, parts: Any) -> Any:
-    """The value made of its tensors, of a spec that has `_from_components`."""
+    """Return the value made of its tensors, of a spec that has `_from_components`."""
     return hooks.value_of_components(self, parts)
 
 
@@ -250,12 +250,12 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
-        """The spec with the shape and dtype of another, and a name."""
+        """Return the spec with the shape and dtype of another, and a name."""
         return cls(spec.shape, spec.dtype, name or getattr(spec, "name", None))
 
     @classmethod
     def from_tensor(cls, tensor: object, name: str | None = None) -> TensorSpec:
-        """The spec of a tensor; ValueError for other values."""
+        """Return the spec of a tensor; ValueError for other values."""
         if not isinstance(tensor, Tensor):
             raise value_error(
                 "TW104", f"`tensor` should be a tf.Tensor, but got type {type(tensor)}."
@@ -289,7 +289,7 @@ class NoneTensorSpec(TypeSpec):
 
 
 class IndexedSlicesSpec(TypeSpec):
-    """What is known of a `tf.IndexedSlices` (`tf.IndexedSlicesSpec`)."""
+    """The spec of a `tf.IndexedSlices` (`tf.IndexedSlicesSpec`)."""
 
     __slots__ = ("_parts",)
 
@@ -328,6 +328,6 @@ class IndexedSlicesSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: IndexedSlices) -> IndexedSlicesSpec:
-        """The spec of a value."""
+        """Return the spec of a value."""
         dense = getattr(value.dense_shape, "dtype", None)
         return cls(value.shape, value.dtype, value.indices.dtype, dense, value.indices.shape)

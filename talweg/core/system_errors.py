@@ -34,7 +34,7 @@ _CLASSES = {
 
 
 def from_system(error: OSError, path: str | None = None, written: int | None = None) -> OpError:
-    """The error of an operation for one of the operating system: NotFoundError, ...
+    """Return the error of an operation for one of the operating system: NotFoundError, ...
 
     path: the file, where the error does not name it.  written: the bytes that a full disk took.
     """

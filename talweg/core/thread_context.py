@@ -21,7 +21,7 @@ def carry_context(own: T) -> T:
 
 
 class ThreadContext:
-    """What is in force in the thread that makes this."""
+    """A copy of the dispatch context of the thread that makes it."""
 
     def __init__(self) -> None:
         self._values = [dict(vars(own)) for own in CARRIED]

@@ -73,7 +73,7 @@ def is_own(file: str) -> bool:
 
 
 def is_called(file: str) -> bool:
-    """Whether a file is of what talweg calls: the standard library, NumPy, ..."""
+    """Whether a file belongs to code that talweg calls: the standard library, NumPy, ..."""
     if file.startswith(STANDARD) and SITE not in file or file.endswith(".pyx"):
         return True
     return file.startswith("<frozen") or any([name in file for name in LIBRARIES])
@@ -87,12 +87,12 @@ def is_expected(error: BaseException) -> bool:
 
 
 def is_own_or_called(frames: list[TracebackType]) -> bool:
-    """Whether an error comes from talweg or what it calls, not from a function of the user's."""
+    """Whether an error comes from talweg or its callees, not from a function of the user's."""
     return not users(frames)
 
 
 def frames_of(trace: TracebackType | None) -> list[TracebackType]:
-    """The entries of a traceback, outermost first."""
+    """Return the entries of a traceback, outermost first."""
     found = []
     while trace is not None:
         found.append(trace)
@@ -101,7 +101,7 @@ def frames_of(trace: TracebackType | None) -> list[TracebackType]:
 
 
 def users(frames: list[TracebackType], inside: bool = True) -> list[TracebackType]:
-    """Those entries that are the user's; `inside`: whether talweg is what called the first."""
+    """Return the entries that are the user's; `inside`: whether talweg called the first one."""
     kept = []
     for frame in frames:
         code = frame.tb_frame.f_code
@@ -156,7 +156,7 @@ def leave(error: BaseException, frames: list[TracebackType]) -> None:
 
 
 def without_own(error: BaseException | None) -> BaseException | None:
-    """The first of a chain of errors that happened in code of the user's."""
+    """Return the first of a chain of errors that happened in code of the user's."""
     seen = set()
     while error is not None and id(error) not in seen and not users(frames_of(error.__traceback__)):
         seen.add(id(error))
@@ -183,7 +183,7 @@ def name_argument(error: TypeError, frame: FrameType) -> None:
 
 
 def boundary(function: T) -> T:
-    """`function` as one that users call: its errors pass out pruned."""
+    """Return `function` as one that users call: its errors pass out pruned."""
 
     if inspect.isgeneratorfunction(function):
         return function

@@ -52,17 +52,17 @@ class Trackable:
         return trackable
 
     def _child_arrived(self, name: str, child: object) -> None:
-        """Give a new child what a restored checkpoint has for it."""
+        """Give a new child its values from a restored checkpoint."""
         deferred = self.__dict__.get(DEFERRED)
         if deferred is not None:
             deferred.accept_child(self, name, child)
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
-        """The children, by name."""
+        """Return the children, by name."""
         return dict(self.__dict__.get("_self_unconditional_dependency_names", {}))
 
     def _lookup_dependency(self, name: str, cached: dict | None = None) -> Any:
-        """The child of a name, or None."""
+        """Return the child of a name, or None."""
         return self._trackable_children().get(name)
 
     def _add_variable_with_custom_getter(
@@ -96,11 +96,11 @@ class Trackable:
         self.__dict__.get("_self_unconditional_dependency_names", {}).pop(name, None)
 
     def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
-        """Give what is now the child of a name what a restored checkpoint has for it."""
+        """Give the present child of a name its values from a restored checkpoint."""
         self._child_arrived(name, trackable)
 
     def _no_dependency(self, value: object) -> Any:
-        """A value that is not to become a child where it is made an attribute."""
+        """Return a value that is not to become a child where it is made an attribute."""
         return value
 
     def _maybe_initialize_trackable(self) -> None:
@@ -149,8 +149,8 @@ def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[...
     """`method`, while which attributes that are set do not become children."""
 
     @functools.wraps(method)
-    def untracked(self: Any, *args: object, **kwargs: object) -> Any:
+    def call_untracked(self: Any, *args: object, **kwargs: object) -> Any:
         with no_automatic_dependency_tracking_scope(self):
             return method(self, *args, **kwargs)
 
-    return untracked
+    return call_untracked

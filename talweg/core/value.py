@@ -1,4 +1,4 @@
-"""What every tensor-like value has: operators, which are hooks, and IndexedSlices.
+"""The attributes of every tensor-like value: operators, which are hooks, and IndexedSlices.
 
 Subclasses: `EagerTensor` (has a value), symbolic tensors of a graph, `BatchTensor` (inside
 `vectorized_map` and batched jacobians).  The derivative and batch rules are written with these
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from talweg.core.dims import Size
 
     class Operators:
-        """What tensors and variables have, as type checkers see it."""
+        """The operators of tensors and variables, as type checkers see them."""
 
         def __float__(self) -> float: ...
         def __int__(self) -> int: ...
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 else:
 
     class Operators:
-        """Base of what has Python's operators."""
+        """Base of the classes that have Python's operators."""
 
         __slots__ = ()
 
@@ -113,7 +113,7 @@ class Tensor(Operators):
         return len(self.dims)
 
     def get_shape(self) -> TensorShape:
-        """The static shape (the older spelling of `shape`)."""
+        """Return the static shape (the older spelling of `shape`)."""
         return self.shape
 
     def set_shape(self, shape: TensorShape) -> None:
@@ -134,7 +134,7 @@ class Tensor(Operators):
         return hooks.html_view(self)
 
     def ref(self) -> Reference:
-        """A hashable stand-in for this very object."""
+        """Return a hashable stand-in for this very object."""
         return Reference(self)
 
 
@@ -147,7 +147,7 @@ class Reference:
         self._wrapped = wrapped
 
     def deref(self) -> Any:
-        """The object referred to."""
+        """Return the object referred to."""
         return self._wrapped
 
     def __eq__(self, other: object) -> bool:
@@ -222,7 +222,7 @@ def _forward(operation: str) -> Callable[[Any, Any], Any]:
 
 
 def with_reflection(operation: str, stem: str) -> Callable[[Any, Any], Any]:
-    """The operator of a hook; of an operand that cannot be converted, its own reflection."""
+    """Return the operator of a hook; of an operand that cannot be converted, its own reflection."""
     reflection = f"__r{stem}__"
 
     def apply(self: Any, other: Any) -> Any:
@@ -243,14 +243,14 @@ def with_reflection(operation: str, stem: str) -> Callable[[Any, Any], Any]:
 
 
 def _reflection(error: Exception, method: str, x: object, other: object) -> Any:
-    """What `other` does beside `x` where the operator of `x` failed; NotImplemented if nothing."""
+    """Apply the operator of `other` where that of `x` failed; NotImplemented if it has none."""
     own = getattr(type(other), method, None)
     if own is None or isinstance(other, Tensor) or type(other).__module__ in _CONVERTED:
         return NotImplemented
     return own(other, x) if isinstance(error, (TypeError, ValueError)) else NotImplemented
 
 
-def _reflected_operator(operation: str) -> Callable[[Any, Any], Any]:
+def _make_reflected_operator(operation: str) -> Callable[[Any, Any], Any]:
     def operate(self: Any, other: Size) -> Any:
         try:
             return getattr(hooks, operation)(other, self)
@@ -271,7 +271,7 @@ def add_operators(cls: type) -> None:
         setattr(cls, method, _unary(operation))
     for stem, operation in BINARY.items():
         setattr(cls, f"__{stem}__", with_reflection(operation, stem))
-        setattr(cls, f"__r{stem}__", _reflected_operator(operation))
+        setattr(cls, f"__r{stem}__", _make_reflected_operator(operation))
     for method, operation in COMPARISON.items():
         setattr(cls, method, _forward(operation))
 
@@ -280,7 +280,7 @@ add_operators(Tensor)
 
 
 def _truth(self: Any) -> bool:
-    """The truth of what libraries make a tensor of: subclasses of `Tensor` know their own."""
+    """Return the truth value of an object of a library; subclasses of `Tensor` have their own."""
     found = hooks.convert_to_tensor(self)
     return True if found is self else bool(found)
 
@@ -331,7 +331,7 @@ class IndexedSlices:
 
     @property
     def device(self) -> str:
-        """Where the values are."""
+        """The device of the values."""
         return self._values.device
 
     @property
@@ -349,7 +349,7 @@ class IndexedSlices:
         return []
 
     def _flat_components(self) -> list:
-        """The tensors it is made of."""
+        """Return the tensors it is made of."""
         whole = [self._values, self._indices, self._dense_shape]
         return [part for part in whole if part is not None]
 

@@ -1,4 +1,4 @@
-"""The doctor: reads tapes, graphs and traces, changes nothing, and says what is wrong and where.
+"""The doctor reads tapes, graphs and traces and says what is wrong and where; it changes nothing.
 
 What it offers under its own name is looked up when it is first used:
 

@@ -1,4 +1,4 @@
-"""Findings: what the doctor has to say, as values; and the report they are gathered in.
+"""Findings are the doctor's statements as values; a `Report` gathers them.
 
 A `Finding` has a code (`TW604`, with a page of its own: `talweg explain TW604`), what happened, the
 lines where it happened, how often, what it costs and what to write instead.  A `Report` holds the
@@ -33,7 +33,7 @@ class Place:
 
     @classmethod
     def of(cls, origin: Origin) -> Place:
-        """The place an origin stands on."""
+        """Return the place an origin stands on."""
         code = origin[0]
         return cls(code.co_filename, line_of(origin), code.co_name)
 
@@ -53,7 +53,7 @@ class Place:
         return f"{self.position}{inside}" + (f": {source}" if source else "")
 
     def as_dict(self) -> dict:
-        """What it says, for JSON."""
+        """Return the content of the place, for JSON."""
         return {
             "file": self.file,
             "line": self.line,
@@ -100,7 +100,7 @@ class Finding:
         return "\n".join(lines)
 
     def as_dict(self) -> dict:
-        """What it says, for JSON."""
+        """Return the content of the finding, for JSON."""
         own = {
             name: getattr(self, name)
             for name in ("code", "title", "cause", "count", "cost", "cure")
@@ -110,7 +110,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings about one subject, and what was counted on the way.
+    """The findings about one subject, with the counts that were taken on the way.
 
     subject: what was looked at ("program.py", "graph", "function step").
     findings: by weight, the heaviest first.
@@ -130,7 +130,7 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """0 without findings, 1 with: what a command returns to the shell."""
+        """The status that a command returns to the shell: 0 without findings, 1 with findings."""
         return 1 if self.findings else 0
 
     def with_findings(self, more: Iterable[Finding]) -> Report:
@@ -162,7 +162,7 @@ class Report:
     __repr__ = __str__
 
     def as_dict(self) -> dict:
-        """What it says, for JSON."""
+        """Return the content of the report, for JSON."""
         return {
             "subject": self.subject,
             "findings": [finding.as_dict() for finding in self.findings],
@@ -171,7 +171,7 @@ class Report:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The report as JSON."""
+        """Return the report as JSON."""
         return json.dumps(self.as_dict(), indent=indent, default=str)
 
     def _repr_html_(self) -> str:
@@ -179,7 +179,7 @@ class Report:
 
 
 def format_fact(value: float | str) -> str:
-    """A fact as text: thousands set apart."""
+    """Return a fact as text: thousands set apart."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
@@ -202,7 +202,7 @@ STYLE = """
 
 
 def page_of(report: Report) -> str:
-    """A report as HTML that stands alone."""
+    """Return a report as HTML that stands alone."""
     parts = [
         f"<div class='talweg'><style>{STYLE}</style>",
         f"<h3>{html.escape(report.subject)}</h3>",
@@ -256,7 +256,7 @@ def _curve(memory: tuple) -> str:
 
 
 def megabytes(count: float) -> str:
-    """A number of bytes, as people read it."""
+    """Return a number of bytes, as people read it."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

@@ -25,7 +25,7 @@ STOPS = ("not finite", "exploding", "no gradient", "dead")
 
 
 class FitWatch:
-    """What is known of a training that is watched; `watch_fit` makes a callback of it.
+    """The observations of a training under watch; `watch_fit` makes a callback of it.
 
     report: the verdict on each variable, a `WatchReport`.   reason: why it was stopped, as the
     doctor's explanation; None while nothing is wrong.
@@ -58,7 +58,7 @@ class FitWatch:
     # -- what Keras calls
 
     def on_train_begin(self, logs: dict | None = None) -> None:
-        """Have the training step tell what it is given and what its gradients are."""
+        """Make the training step report its arguments and gradients."""
         model = self.model
         self._step = model.train_step
 
@@ -133,14 +133,14 @@ class FitWatch:
         after = [np.array(v) for v in self.model.weights] if not self.restore else []
         if self._batch is not None:
             self.model.set_weights(self._before)
-            self.reason = self._explained() or found
+            self.reason = self._explain() or found
             if after:
                 self.model.set_weights(after)
         kept = ", with the weights it had before this step" if self.restore else ""
         print(f"\ntraining stopped at step {self._seen}{kept}: {found.verdict}\n{self.reason}")
 
-    def _explained(self) -> Any:
-        """What the doctor says of the step that was bad."""
+    def _explain(self) -> Any:
+        """Return the doctor's explanation of the step that went wrong."""
         explain = import_module("talweg").explain_gradients
         leaves = iter(self._batch)
         data = structure.pack(
@@ -160,7 +160,7 @@ class FitWatch:
 
 
 def watch_fit(every: int = 10, stop_on: Iterable[str] = STOPS, restore: bool = True) -> Any:
-    """A callback for Keras' `fit` that stops a training that cannot go well, and says why.
+    """Return a callback for Keras' `fit` that stops a training that cannot go well, and says why.
 
     A gradient that is NaN or infinite stops it at once, exploding ones when they are looked at,
     each `every` steps; gradients that are dead or absent if those of all variables are.  `stop_on`

@@ -1,4 +1,4 @@
-"""What flows along a path that is connected: the norms of a gradient, and why they are as they are.
+"""The norms of the cotangents along a connected path, with the reason where they are extreme.
 
 `doctor/absent` says whether there is a path; where there is one, and values are at hand, a ledger
 (`doctor/nonfinite`) has what was computed, and one sweep gives the cotangent of every value.  Both
@@ -120,7 +120,7 @@ def _with_numbers(
     gradient: np.generic | np.ndarray | None,
     row: SourceNorm,
 ) -> Explanation:
-    """One explanation with its norm, its path with norms, and the verdict on these."""
+    """Return one explanation with its norm, its path with norms, and the verdict on these."""
     subject = f"the gradient of {one.source}"
     if gradient is None:  # a path in the program, none in what ran of it
         told = NumericsExplanation("zero", subject, "TW352", cause=NOT_TAKEN, cure=TAKE_IT)
@@ -137,7 +137,7 @@ def _with_numbers(
 
 
 def _judge(one: Explanation, told: NumericsExplanation, row: SourceNorm | None) -> Explanation:
-    """An explanation with the verdict of what was found about its numbers."""
+    """Give an explanation the verdict that its norms call for."""
     if told.verdict == "finite":
         return replace(one, verdict=f"the path is connected; {_size(row)}", norm=row and row.norm)
     kind = KINDS.get(told.verdict, told.verdict)
@@ -164,7 +164,7 @@ def _judge(one: Explanation, told: NumericsExplanation, row: SourceNorm | None) 
 
 
 def _size(row: SourceNorm | None) -> str:
-    """The norm of a gradient in words, and the share of its elements that is 0."""
+    """Return the norm of a gradient in words, and the share of its elements that is 0."""
     if row is None or row.norm is None:
         return "its norm is not known"
     some = f", and {row.zeros:.0%} of its elements are 0" if row.zeros else ""
@@ -203,7 +203,7 @@ def path_of(
 
 
 def _leading(sweep: CotangentSweep, target: object) -> set[int]:
-    """The ids of the values that the target was computed from, and of the target."""
+    """Return the ids of the values that the target was computed from, and of the target."""
     found = {id(sweep.tensor(target))}
     for _, operands, results, *_ in reversed(sweep.records):
         parts = results if type(results) is tuple else (results,)
@@ -223,7 +223,7 @@ def _zeros(cotangent: np.generic | np.ndarray | None) -> float:
 
 
 def _of_uses(uses: list[float]) -> list[str]:
-    """A source that is used again and again: whether its early uses still count."""
+    """Return a source that is used again and again: whether its early uses still count."""
     good = [norm for norm in uses if np.isfinite(norm)]
     if len(good) < MANY_USES or max(good) <= 0:
         return []
@@ -242,7 +242,7 @@ def _of_uses(uses: list[float]) -> list[str]:
 
 
 def _of_blocks(steps: list[PathStep], zeros: float) -> list[str]:
-    """The operation that lets nothing through for most elements, though not for all."""
+    """Return the operation that lets nothing through for most elements, though not for all."""
     shares = [zeros, *[step.zeros for step in steps]]
     drops = [(shares[i] - shares[i + 1], i) for i in range(len(steps))]
     drop, place = max(drops, default=(0.0, 0))

@@ -42,18 +42,18 @@ class PictureBox:
 
 
 def width_of(text: str, size: float) -> float:
-    """About how wide a text is in a sans-serif font of this size."""
+    """Estimate the width of a text in a sans-serif font of this size."""
     units = sum(0.33 if c in NARROW else 0.9 if c in WIDE else 0.6 for c in text)
     return units * size
 
 
 def shorten_text(text: str, limit: int = TEXT_WIDTH) -> str:
-    """The text, cut at the end if it is long."""
+    """Return the text, cut at the end if it is long."""
     return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def wrap_text(text: str, limit: int) -> list[str]:
-    """The text in lines of at most `limit` characters, broken at spaces."""
+    """Return the text in lines of at most `limit` characters, broken at spaces."""
     lines = [""]
     for word in text.split(" "):
         if lines[-1] and len(lines[-1]) + len(word) + 1 > limit:
@@ -63,7 +63,7 @@ def wrap_text(text: str, limit: int) -> list[str]:
 
 
 def draw_boxes(boxes: list[PictureBox], title: str = "") -> str:
-    """The boxes below each other, joined by arrows, as one SVG element."""
+    """Return the boxes below each other, joined by arrows, as one SVG element."""
     inner = max([_box_width(box) for box in boxes] + [240.0])
     side = max([_side_width(box) for box in boxes])
     margin, gap = 16.0, 34.0
@@ -108,7 +108,7 @@ def _side_text(box: PictureBox) -> str:
 
 
 def _draw_side(box: PictureBox, edge: float, x: float, y: float, height: float) -> str:
-    """What comes into a box from the side: green, since that much is connected."""
+    """Draw the operands that come into a box from the side, in green: they are connected."""
     if not box.beside:
         return ""
     border, fill = COLORS["connected"]

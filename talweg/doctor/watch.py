@@ -57,7 +57,7 @@ CODES = {
 
 
 class Series:
-    """What was seen of one variable, a number for each step."""
+    """The observations of one variable, a number for each step."""
 
     def __init__(self, name: str, shape: tuple):
         self.name, self.shape = name, shape
@@ -71,7 +71,7 @@ class Series:
 
     def note(self, gradient: np.ndarray | None, rows: bool, weights: np.ndarray) -> None:
         """One step: the gradient (None: there was none), and the weights it is for."""
-        self.moved(weights)
+        self.note_move(weights)
         self._weights = np.array(weights, np.float64) if weights is not None else None
         self.steps += 1
         if gradient is None:
@@ -93,7 +93,7 @@ class Series:
                 self.alive = np.zeros(alive.shape, np.int64)
             self.alive[alive] = self.steps
 
-    def moved(self, weights: np.ndarray) -> None:
+    def note_move(self, weights: np.ndarray) -> None:
         """Note how far the weights went since they were seen last."""
         before = self._weights
         if before is None or weights is None or before.shape != np.shape(weights):
@@ -128,7 +128,7 @@ class Series:
 
 @dataclass(frozen=True)
 class WatchRow:
-    """What is to be said of one variable."""
+    """The summary of one variable in a watch's report."""
 
     name: str
     shape: tuple
@@ -168,7 +168,7 @@ class WatchReport:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong, the worst first."""
+        """List the findings, the worst first."""
         bad = [row for row in self.rows if row.verdict in CODES]
         bad.sort(key=lambda row: SEVERITY.index(row.verdict))
         return tuple(
@@ -255,7 +255,7 @@ class GradientWatch:
         self._contexts.pop().__exit__(*error)
 
     def record(self, gradients: list, variables: list | None = None) -> Any:
-        """One step: the gradients of the variables, in their order, or of those given.
+        """Return one step: the gradients of the variables, in their order, or of those given.
 
         Each is a tensor, IndexedSlices or None.  In a `tf.function` this is part of the step; in a
         graph of TensorFlow 1 the operation that comes back has to be run.
@@ -270,9 +270,9 @@ class GradientWatch:
                 f"record: {len(given)} gradients for {len(flat)} variables",
                 "one gradient (or None) for each variable",
             )
-        return self.told(given, flat, self._note)
+        return self.arrange_note(given, flat, self._note)
 
-    def told(self, gradients: list, variables: list, note: Callable[..., None]) -> Any:
+    def arrange_note(self, gradients: list, variables: list, note: Callable[..., None]) -> Any:
         """Have `note` called with gradients: now, or whenever the graph under construction runs."""
         rows, places, values, weights = [], [], [], []
         for gradient, variable in zip(gradients, variables):
@@ -290,7 +290,7 @@ class GradientWatch:
         return None
 
     def note_inside(self, places: list, rows: list, values: list, weights: list) -> None:
-        """As `_note`, but only while the `with` lasts: a trace may be run later, too."""
+        """Note gradients as `_note`, but only in the `with`: a trace may be run later, too."""
         if self._contexts:
             self._note(places, rows, values, weights)
 
@@ -306,11 +306,11 @@ class GradientWatch:
     # -- saying
 
     def report(self) -> WatchReport:
-        """The verdict up to now, with a picture."""
+        """Return the verdict up to now, with a picture."""
         for series, variable in zip(self.series, self.variables):
             tensor = variable.handle_read()
             if type(tensor) is EagerTensor:
-                series.moved(tensor._array)
+                series.note_move(tensor._array)
         rows = tuple(_judge_variables(self.series))
         verdict = min((row.verdict for row in rows), key=SEVERITY.index, default="fine")
         steps = max((s.steps for s in self.series), default=0)
@@ -341,7 +341,7 @@ def _name(variable: Any) -> str:
 
 
 class _Taken:
-    """Tells a watch of the gradients that tapes give; who watched before is told everything."""
+    """Tells a watch of the gradients that tapes give; the observer before it hears all, too."""
 
     def __init__(self, watch: GradientWatch, before: Any):
         self.watch, self.before = watch, Observer() if before is None else before
@@ -362,14 +362,14 @@ class _Taken:
         base = dispatch.context.base
         if pairs and (base is None or isinstance(base, FunctionGraph)):
             watch = self.watch
-            watch.told([g for _, g in pairs], [v for v, _ in pairs], watch.note_inside)
+            watch.arrange_note([g for _, g in pairs], [v for v, _ in pairs], watch.note_inside)
 
 
 # -- the verdict
 
 
 def _judge_variables(series: list[Series]) -> list[WatchRow]:
-    """A row for each variable."""
+    """Return a row for each variable."""
     return [_row(one, part) for one, part in zip(series, _relative(series))]
 
 
@@ -409,7 +409,7 @@ def _row(series: Series, relative: float) -> WatchRow:
 
 
 def _verdict(series: Series, relative: float) -> tuple[str, str]:
-    """The verdict on one variable, and the numbers it rests on."""
+    """Return the verdict on one variable, and the numbers it rests on."""
     norms = np.array(series.norms)
     if series.steps == 0:
         return "no steps", ""
@@ -439,7 +439,7 @@ def _verdict(series: Series, relative: float) -> tuple[str, str]:
 
 
 def _since(series: Series, since: int) -> str:
-    """How a gradient became 0."""
+    """Describe the way in which a gradient became 0."""
     if since == 1:
         return f"every gradient was 0, {series.steps} steps long"
     text = f"every gradient is 0 since step {since}"

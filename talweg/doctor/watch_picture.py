@@ -26,22 +26,22 @@ def choose_drawn(series: list, rows: tuple) -> list[int]:
 
 
 def color_of(place: int) -> str:
-    """The color of a variable."""
+    """Return the color of a variable."""
     return COLORS[place % len(COLORS)]
 
 
 def dashes_of(place: int) -> str:
-    """How the line of a variable is broken, once all colors are taken."""
+    """Choose the dashes of a variable's line, once all colors are taken."""
     return "" if place < len(COLORS) else " stroke-dasharray='5 3'"
 
 
 def curves(one: Series) -> tuple[list, list]:
-    """What the two panels show of a variable."""
+    """Return the two curves of a variable, one for each panel."""
     return one.norms, one.ratios
 
 
 def picture(series: list, rows: tuple) -> str:
-    """The picture as SVG that stands alone; "" if there are no steps."""
+    """Return the picture as SVG that stands alone; "" if there are no steps."""
     if not any(s.steps for s in series):
         return ""
     places = choose_drawn(series, rows)
@@ -56,7 +56,7 @@ def picture(series: list, rows: tuple) -> str:
 
 
 def _panel(number: int, lines: list) -> str:
-    """One panel: a frame, powers of ten, a curve for each variable, crosses for what is not."""
+    """Draw one panel: a frame, powers of ten, a curve for each variable, crosses for NaN."""
     top = TOP + number * (PANEL + GAP)
     right, bottom = WIDTH - RIGHT, top + PANEL
     numbers = [x for _, values in lines for x in values if np.isfinite(x) and x > 0]
@@ -100,7 +100,7 @@ def _decades(numbers: list) -> tuple[int, int]:
 def _curve(
     number: int, values: list, across: Callable, down: Callable, bottom: float, top: float
 ) -> list:
-    """A variable's curve, in pieces; zeros at the bottom edge, what is not finite at the top."""
+    """Draw a variable's curve in pieces; zeros lie at the bottom, nonfinite values at the top."""
     color, parts, piece = color_of(number), [], []
     thin = max(1, len(values) // MARKS)
     for step, value in enumerate([*values, float("nan")]):
@@ -147,7 +147,7 @@ def _legend(places: list[int], rows: tuple) -> str:
 
 
 def figure(series: list, rows: tuple, path: str) -> None:
-    """The same picture by matplotlib, in whatever format the path asks for."""
+    """Draw the same picture with matplotlib, in whatever format the path asks for."""
     from matplotlib.figure import Figure
 
     canvas = Figure(figsize=(9, 6))

@@ -1,4 +1,4 @@
-"""Gradients that are None: what tapes and graphs know about them, and who is told.
+"""Absent gradients: the evidence that tapes and graphs keep, and the listeners that are told.
 
 `evidence_of` puts together what a tape knows of one source.  `remember` keeps it for a variable
 until an optimizer meets the None (`announce`), which then says once in one line what is wrong; what
@@ -37,7 +37,7 @@ _pending: dict[int, tuple[Any, Any]] = {}  # variable's id -> (weak reference, e
 def evidence_of(
     tape: GradientTape, target: list[Any], source: Any, frame: FrameType | None
 ) -> Evidence:
-    """What a tape knows of the gradient of `target` by `source`, asked for in a user's frame."""
+    """Collect a tape's evidence about the gradient of `target` by `source`, for a user's frame."""
     state = ""
     if not tape._entered:
         state = "never entered"
@@ -101,7 +101,7 @@ def tell_missing(
 
 
 def remember(sources: list, gather: Callable[[Any], Evidence], caller: CodeType) -> None:
-    """Keep what is known of the variables among `sources`, for which there is no gradient.
+    """Keep the facts about those variables among `sources` for which there is no gradient.
 
     caller: the code that asked for the gradients.
 

@@ -62,7 +62,7 @@ class SparseTensor:
                 f"dense_shape {self._dense_shape.dims[0]}",
                 "as many as there are dimensions",
             )
-        self._shape = _known_shape(self._dense_shape, depth)
+        self._shape = _infer_shape(self._dense_shape, depth)
 
     @property
     def indices(self) -> Any:
@@ -90,11 +90,11 @@ class SparseTensor:
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """Return the shape of the whole."""
         return self._shape
 
     def set_shape(self, shape: TensorShape) -> None:
-        """Note what is known of the shape; ValueError unless it is compatible with this one's."""
+        """Refine the static shape; ValueError unless it is compatible with the present one."""
         self._shape = self._shape.merge_with(shape)
 
     @classmethod
@@ -106,15 +106,15 @@ class SparseTensor:
         return cls(value.indices, value.values, value.dense_shape)
 
     def with_values(self, new_values: Tensor) -> SparseTensor:
-        """The same places, with other values; ValueError unless there are as many."""
+        """Replace the values at the same places; ValueError unless there are as many."""
         return self._with_shape(SparseTensor(self._indices, new_values, self._dense_shape))
 
     def _with_shape(self, other: SparseTensor) -> SparseTensor:
         other._shape = self._shape
         return other
 
-    def narrowed(self) -> SparseTensor:
-        """The same with indices that are known to have a number for each dimension."""
+    def narrow_indices(self) -> SparseTensor:
+        """Return the tensor with indices that are known to have a number for each dimension."""
         depth, rank = self._indices.dims[1], self._dense_shape.dims[0]
         if type(depth) is int or type(rank) is not int:
             return self
@@ -157,7 +157,7 @@ class SparseTensor:
         dense = convert_to_tensor(other, dtype_hint=self.dtype)
         if dense.ndim:
             whole = hooks.broadcast_to(dense, self._dense_shape)
-            dense = indexing.gather_nd(whole, self.narrowed().indices, sparse=False)
+            dense = indexing.gather_nd(whole, self.narrow_indices().indices, sparse=False)
         return self.with_values(function(self._values, dense))
 
     def __repr__(self) -> str:
@@ -179,8 +179,8 @@ def _set_rank(x: Any, rank: int) -> Any:
     return x
 
 
-def _known_shape(dense_shape: object, depth: int) -> TensorShape:
-    """What is known of the shape of the whole."""
+def _infer_shape(dense_shape: object, depth: int) -> TensorShape:
+    """Infer the static shape of the whole."""
     if type(dense_shape) is EagerTensor:
         return TensorShape(array_of(dense_shape).tolist())
     shape = hooks.shape_in_tensor(dense_shape)
@@ -235,7 +235,7 @@ class SparseTensorSpec(TypeSpec):
         return self._shape, self._dtype
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of indices, values and shape."""
+        """Return the specs of indices, values and shape."""
         rank = self._shape.rank
         return [
             TensorSpec([None, rank], int64),
@@ -244,12 +244,12 @@ class SparseTensorSpec(TypeSpec):
         ]
 
     def with_parts(self, parts: list) -> SparseTensor:
-        """The value that consists of these tensors."""
+        """Return the value that consists of these tensors."""
         found = SparseTensor(*parts)
         found.set_shape(self._shape)
         return found
 
-    def fitted(self, value: SparseTensor) -> SparseTensor:
+    def fit_shape(self, value: SparseTensor) -> SparseTensor:
         """`value`, of whose shape no more is known than this says."""
         found = SparseTensor(*value._flat_components())
         found._shape = self._shape
@@ -260,7 +260,7 @@ class SparseTensorSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
-        """The spec of a value."""
+        """Return the spec of a value."""
         return cls(value.shape, value.dtype)
 
 

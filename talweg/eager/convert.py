@@ -1,4 +1,4 @@
-"""Conversion of Python and NumPy values to tensors: what is accepted, and as which dtype."""
+"""Conversion of Python and NumPy values to tensors: the accepted values, and the dtype of each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LEAVES = {bool: bool_, int: int32, float: float32, complex: complex128, str: st
 def convert_to_tensor(
     value: Any, dtype: DType | None = None, dtype_hint: DType | None = None, name: str | None = None
 ) -> Tensor:
-    """`value` as a tensor.
+    """Return `value` as a tensor.
 
     A tensor is returned as it is (ValueError if `dtype` says otherwise), a variable is read, arrays
     keep their dtype, Python floats become float32, ints int32 (int64 when they need it), lists are
@@ -106,7 +106,7 @@ def is_tensor_like(value: object) -> bool:
 
 
 def _pack(values: Any, dtype: DType | None) -> Tensor:
-    """A (nested) list with tensors in it as one tensor, keeping track of gradients.
+    """Return a (nested) list with tensors in it as one tensor, keeping track of gradients.
 
     A dtype that is asked for is that of all, whatever the tensors have.
     """
@@ -137,7 +137,7 @@ def _first_dtype(values: Any) -> DType | None:
 
 
 def to_array(value: Any, dtype: DType | None = None) -> Any:
-    """A Python or NumPy value as an array of its own (never shared with the caller)."""
+    """Return a Python or NumPy value as an array of its own (never shared with the caller)."""
     kind = type(value)
     if kind in _LEAVES:
         return _scalar_array(value, dtype or _default_dtype(value))
@@ -160,7 +160,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Any:
         return _from_list(_as_lists(value), dtype)
     if hasattr(value, "__index__"):  # a size that stands for a number
         return to_array(operator.index(value), dtype)
-    raise _unsupported_error(value)
+    raise _make_unsupported_error(value)
 
 
 class _NestedSequenceError(Exception):
@@ -178,13 +178,13 @@ def _is_sequence(value: object) -> bool:
 
 
 def _as_lists(value: Any) -> list:
-    """A sequence, and those in it, as lists; what stands for an integer as that."""
+    """Return a sequence, and those in it, as lists; what stands for an integer as that."""
     if isinstance(value, memoryview):
         return value.tolist()
-    return [_listed_item(value[place]) for place in range(len(value))]
+    return [_convert_item(value[place]) for place in range(len(value))]
 
 
-def _listed_item(item: Any) -> Any:
+def _convert_item(item: Any) -> Any:
     if isinstance(item, (np.ndarray, np.generic, bool, int)):
         return item
     if _is_sequence(item):
@@ -192,7 +192,7 @@ def _listed_item(item: Any) -> Any:
     return operator.index(item) if hasattr(item, "__index__") else item
 
 
-def _unsupported_error(value: object) -> Exception:
+def _make_unsupported_error(value: object) -> Exception:
     if value is None:
         return value_error(
             "TW101",
@@ -263,7 +263,7 @@ def _scalar_array(value: Any, dtype: DType) -> Any:
     if dtype.is_quantized and kind is bool:
         value, kind = int(value), int
     if kind is int and (dtype.is_integer or dtype.is_quantized):
-        return _wrapped_int(np.asarray(value), dtype)
+        return _wrap_int(np.asarray(value), dtype)
     try:
         return quiet(dtype.numpy_dtype.type, value)
     except OverflowError:  # an integer that no float can hold
@@ -281,7 +281,7 @@ def _fits(kind: type, dtype: DType) -> bool:
     return kind is complex and dtype.is_complex
 
 
-def _wrapped_int(array: np.ndarray, dtype: DType) -> Any:
+def _wrap_int(array: np.ndarray, dtype: DType) -> Any:
     """Python integers as `dtype`, wrapping as C does."""
     if array.dtype == object:
         raise _out_of_range()
@@ -342,7 +342,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
             _leaf_kinds(item, kinds)
         elif isinstance(item, (np.ndarray, np.generic)):
             if item.dtype.kind in "mM":
-                raise _unsupported_error(item)
+                raise _make_unsupported_error(item)
             if item.size:
                 kinds.add(_KINDS.get(item.dtype.kind, float))
         elif hasattr(item, "__array__") or hasattr(item, "__array_interface__"):
@@ -352,7 +352,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
         elif _is_sequence(item) or hasattr(item, "__index__"):
             raise _NestedSequenceError
         else:
-            raise _unsupported_error(item)
+            raise _make_unsupported_error(item)
 
 
 def _from_list(value: object, dtype: DType | None) -> Any:
@@ -393,7 +393,7 @@ def _from_list(value: object, dtype: DType | None) -> Any:
 
 
 def _clash(kinds: set, first: Any, dtype: DType | None) -> bool:
-    """Whether numbers of several kinds are no list: the first one tells what they are."""
+    """Whether numbers of several kinds cannot form a list: the first one names the kind."""
     if isinstance(first, (bool, np.bool_)):
         return dtype is None or not (dtype.is_floating or dtype in (int32, int64))
     complex_wanted = dtype is not None and dtype.is_complex
@@ -401,14 +401,14 @@ def _clash(kinds: set, first: Any, dtype: DType | None) -> bool:
 
 
 def _first_leaf(value: object) -> Any:
-    """The first element of a nested list; an array counts as one."""
+    """Return the first element of a nested list; an array counts as one."""
     while isinstance(value, (list, tuple, range)) and len(value):
         value = value[0]
     return value
 
 
 def _wrong_kind() -> Callable[..., Exception]:
-    """What refuses values of kinds without a dtype: another error in graphs, as in TensorFlow."""
+    """Return the error maker for values without a dtype: another one in graphs."""
     return value_error if dispatch.context.base is None else type_error
 
 
@@ -434,7 +434,7 @@ def _cast_list(array: np.ndarray, widest: type, dtype: DType | None) -> Any:
     elif not _fits(widest, dtype):
         raise _cannot(array.tolist(), dtype)
     if widest is int and dtype.is_integer:
-        return _wrapped_int(array, dtype)
+        return _wrap_int(array, dtype)
     try:
         return quiet(array.astype, dtype.numpy_dtype)
     except OverflowError:

@@ -24,7 +24,7 @@ from talweg.prims.calls import with_rule
 
 
 class CustomRule:
-    """What stands on a tape in the place of a primitive: one call of a user's function."""
+    """The record on a tape, in the place of a primitive, for one call of a user's function."""
 
     variadic, elementwise, wants_sparse, multiple, keeps_dtype = True, False, False, True, False
     operands, effect = ("arguments",), None
@@ -38,7 +38,7 @@ class CustomRule:
         self.returned_none: frozenset[int] = frozenset()  # places, for whoever explains them
 
     def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
-        """The user's cotangents of all arguments."""
+        """Return the user's cotangents of all arguments."""
         found = self._pullback(list(g))
         self.returned_none = frozenset([i for i, part in enumerate(found) if part is None])
         return found
@@ -100,13 +100,13 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     function = f
 
     @functools.wraps(function)
-    def decorated(*args: object, **kwargs: object) -> Any:
-        if args and _is_method(decorated, args[0]):
+    def call_with_rule(*args: object, **kwargs: object) -> Any:
+        if args and _is_method(call_with_rule, args[0]):
             bound = function.__get__(args[0], type(args[0]))  # type: ignore[attr-defined]
             return _apply(bound, args[1:], kwargs)
         return _apply(function, args, kwargs)
 
-    return decorated
+    return call_with_rule
 
 
 def _is_method(decorated: Any, first: Any) -> bool:
@@ -166,12 +166,12 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
 
 
 def part_of(leaf: object) -> Any:
-    """The tensor that stands for a leaf: the flat values of a ragged tensor."""
+    """Return the tensor that stands for a leaf: the flat values of a ragged tensor."""
     return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
 
 
 def _with_part(leaf: object, part: Any) -> Any:
-    """What `part_of` is undone by."""
+    """Put a part back into a composite value: the inverse of `part_of`."""
     return leaf._with_gradient(part) if hasattr(leaf, "_with_gradient") else part
 
 
@@ -244,12 +244,12 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f`, with its intermediate results computed again in the backward pass instead of kept."""
 
     @functools.wraps(f)
-    def recomputed(*args: object, **kwargs: object) -> Any:
+    def recompute(*args: object, **kwargs: object) -> Any:
         return custom_gradient(functools.wraps(f)(functools.partial(_recomputing, f)))(
             *args, **kwargs
         )
 
-    return recomputed
+    return recompute
 
 
 def _recomputing(f: Callable[..., Any], *args: object, **kwargs: object) -> tuple:
@@ -277,14 +277,14 @@ def _recomputing(f: Callable[..., Any], *args: object, **kwargs: object) -> tupl
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f` with the gradient of the identity: the straight-through estimator."""
+    """Return `f` with the gradient of the identity: the straight-through estimator."""
 
     @custom_gradient
-    def wrapped(*args: object, **kwargs: object) -> tuple:
+    def pass_through(*args: object, **kwargs: object) -> tuple:
         def grad_fn(*upstream: object, variables: Any = None) -> Any:
             grads = upstream[0] if len(upstream) == 1 else list(upstream)
             return (grads, [None] * len(variables)) if variables else grads
 
         return f(*args, **kwargs), grad_fn
 
-    return functools.wraps(f)(wrapped)
+    return functools.wraps(f)(pass_through)

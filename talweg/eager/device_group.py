@@ -110,7 +110,7 @@ class DeviceGroup:
 
 
 def group_of(variables: list) -> DeviceGroup:
-    """The group that all of these variables are in from now on.
+    """Return the group that all of these variables are in from now on.
 
     Groups that share variables become one, so that programs need not take them from each other.
     """

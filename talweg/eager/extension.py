@@ -94,7 +94,7 @@ class ExtensionType(FieldsOnly):
 
     @property
     def trace_key(self) -> tuple:
-        """What calls of traced functions with this value have in common beside the tensors."""
+        """Return the key that calls of traced functions with this value share, without tensors."""
         return self._type_spec.trace_key
 
     def _flat_components(self) -> list:
@@ -175,7 +175,7 @@ def _hints(cls: Any, annotations: dict, local: dict) -> dict:
 
 
 def _signature_of(cls: Any) -> inspect.Signature:
-    """The constructor's arguments; what follows a field with a default is given by name."""
+    """Return the constructor's arguments; what follows a field with a default is given by name."""
     parameters, kind, defaulted = [], inspect.Parameter.POSITIONAL_OR_KEYWORD, False
     for field in cls.extension_fields.values():
         if defaulted and field.default is NOTHING:
@@ -188,7 +188,7 @@ def _signature_of(cls: Any) -> inspect.Signature:
 
 
 def _make_constructor(signature: inspect.Signature) -> Callable[..., None]:
-    """A constructor that takes the fields."""
+    """Return a constructor that takes the fields."""
 
     def init(self: Any, *args: object, **kwargs: object) -> None:
         bound = signature.bind(*args, **kwargs)
@@ -201,7 +201,7 @@ def _make_constructor(signature: inspect.Signature) -> Callable[..., None]:
 
 
 def _run_own_constructor(init: Callable[..., None]) -> Callable[..., None]:
-    """The user's constructor, in which fields may be set; afterwards they are converted."""
+    """Return the user's constructor, in which fields may be set; afterwards they are converted."""
 
     @functools.wraps(init)
     def build(self: Any, *args: object, **kwargs: object) -> None:
@@ -233,7 +233,7 @@ def _finish(made: Any) -> None:
 
 
 def _spec_class(cls: Any, signature: inspect.Signature) -> type:
-    """The class of specs of a type; a class `Spec` in its body adds to it."""
+    """Return the class of specs of a type; a class `Spec` in its body adds to it."""
     own = cls.__dict__.get("Spec")
     space = {} if own is None else {k: v for k, v in vars(own).items() if k not in _MADE}
     init = space.get("__init__")

@@ -60,11 +60,11 @@ class ExtensionField:
         self.name, self.annotation, self.default = name, annotation, default
 
     def value(self, value: object, where: str = "") -> Any:
-        """A value as this field keeps it; TypeError for one it does not take."""
+        """Return a value as this field keeps it; TypeError for one it does not take."""
         return _fit(value, self.annotation, where or self.name, False)
 
     def spec(self, value: SparseTensor) -> Any:
-        """What the spec of the type keeps for this field; TypeError for what it does not take."""
+        """Return the field's entry in the type's spec; TypeError for a value it does not take."""
         return _fit(value, self.annotation, self.name, True)
 
 
@@ -200,7 +200,7 @@ def _fit_mapping(value: object, parts: tuple, path: str, spec: bool) -> Immutabl
 
 
 def _fit_union(value: object, annotation: object, parts: tuple, path: str, spec: bool) -> Any:
-    """The first kind that the value fits."""
+    """Return the first kind that the value fits."""
     for part in parts:
         try:
             return _fit(value, part, path, spec)

@@ -18,18 +18,18 @@ BUILDING = "_being_built"
 
 
 class FieldsOnly:
-    """What fields say: attributes are set by constructors only, and shown in order."""
+    """The base of classes with declared fields, which only constructors set; printed in order."""
 
     extension_fields: Any = ()
 
     def __setattr__(self, name: str, value: SparseTensor) -> None:
         if not self._may_set(name):
-            raise self._fixed(name)
+            raise self._make_mutation_error(name)
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         if not self._may_set(name):
-            raise self._fixed(name)
+            raise self._make_mutation_error(name)
         object.__delattr__(self, name)
 
     def _may_set(self, name: str) -> bool:
@@ -37,7 +37,7 @@ class FieldsOnly:
             return True
         return BUILDING in self.__dict__ and name in self.extension_fields
 
-    def _fixed(self, name: str) -> AttributeError:
+    def _make_mutation_error(self, name: str) -> AttributeError:
         kind = "ExtensionTypeSpec" if isinstance(self, TypeSpec) else "ExtensionType"
         return AttributeError(
             f"Cannot mutate attribute `{name}` outside the custom constructor of {kind}."
@@ -57,7 +57,7 @@ class SpecDict(ImmutableDict):
 
 
 def make_instance(cls: Any, fields: Mapping[str, Any]) -> Any:
-    """An object of a type with these fields, made without its constructor."""
+    """Return an object of a type with these fields, made without its constructor."""
     made = object.__new__(cls)
     made.__dict__.update(fields)
     return made
@@ -87,7 +87,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
 
     @classmethod
     def from_value(cls, value: Any) -> Any:
-        """The spec of a value."""
+        """Return the spec of a value."""
         return make_instance(
             cls, {name: _describe(value.__dict__[name]) for name in cls.extension_fields}
         )
@@ -127,11 +127,11 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
 
     @property
     def trace_key(self) -> tuple:
-        """What calls of traced functions with values of this spec have in common."""
+        """Return the key that calls of traced functions with values of this spec share."""
         return freeze(self, tensors=False)
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of all tensors of a value, in order."""
+        """Return the specs of all tensors of a value, in order."""
         return [part for leaf in leaves_of(self) for part in _parts_of(leaf)]
 
     def with_parts(self, parts: list) -> Any:
@@ -140,17 +140,17 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
         return self.with_leaves([_make(leaf, remaining) for leaf in leaves_of(self)])
 
     def with_part_specs(self, parts: list) -> Any:
-        """The spec with other specs of its tensors; composites keep theirs."""
+        """Return the spec with other specs of its tensors; composites keep theirs."""
         remaining = iter(parts)
 
-        def replaced(leaf: TypeSpec) -> TypeSpec:
+        def replace_leaf(leaf: TypeSpec) -> TypeSpec:
             own = [next(remaining) for _ in _parts_of(leaf)]
             return TensorSpec(own[0].shape, own[0].dtype) if isinstance(leaf, TensorSpec) else leaf
 
-        return map_specs(replaced, self)
+        return map_specs(replace_leaf, self)
 
     def with_leaves(self, leaves: list) -> Any:
-        """The value that consists of these tensors and composites."""
+        """Return the value that consists of these tensors and composites."""
         return with_leaves(self, iter(leaves))
 
     def __reduce__(self) -> tuple:
@@ -167,12 +167,12 @@ def _plain(value: SparseTensor) -> Any:
 
 
 def _from_plain(value: SparseTensor) -> Any:
-    """What was kept as JSON has lists for tuples."""
+    """Restore tuples from the lists that JSON has in their place."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _children(value: object) -> list | None:
-    """What a container of a field holds; None for leaves."""
+    """Return the contents of a container in a field; None for leaves."""
     if isinstance(value, FieldsOnly):
         return [value.__dict__[name] for name in value.extension_fields]
     if isinstance(value, tuple):
@@ -189,7 +189,7 @@ def _with_children(value: Any, children: list) -> Any:
 
 
 def leaves_of(value: object) -> list:
-    """The tensors and composites of a value, or their specs, in order; no Python values."""
+    """Return the tensors and composites of a value, or their specs, in order; no Python values."""
     parts = _children(value)
     if parts is not None:
         return [leaf for part in parts for leaf in leaves_of(part)]
@@ -201,7 +201,7 @@ def _is_leaf(value: object) -> bool:
 
 
 def with_leaves(value: object, leaves: Iterator) -> Any:
-    """A value (or, of a spec, the value it describes) with these tensors and composites."""
+    """Return a value (or, of a spec, the value it describes) with these tensors and composites."""
     parts = _children(value)
     if parts is None:
         return next(leaves) if _is_leaf(value) else value
@@ -214,7 +214,7 @@ def with_leaves(value: object, leaves: Iterator) -> Any:
 
 
 def _describe(value: Any) -> Any:
-    """A value of a field as its spec has it."""
+    """Return a value of a field as its spec has it."""
     if hasattr(value, "_type_spec") and not hasattr(value, "handle_read"):
         return value._type_spec
     if isinstance(value, ImmutableDict):
@@ -238,7 +238,7 @@ def _parts_of(leaf: TypeSpec) -> list:
 
 
 def _make(leaf: Any, remaining: Any) -> Any:
-    """The tensor or composite of a spec, from the next tensors."""
+    """Return the tensor or composite of a spec, from the next tensors."""
     parts = [next(remaining) for _ in _parts_of(leaf)]
     if isinstance(leaf, TensorSpec):
         return parts[0]
@@ -262,7 +262,7 @@ def _relate(one: Any, other: Any, rule: Callable[[Any, Any], bool]) -> bool:
 
 
 def _merge(one: object, other: object) -> Any:
-    """What covers both, None if nothing does."""
+    """Return the most specific type that covers both, None if nothing does."""
     if not _relate(one, other, lambda a, b: True):
         return None
     if isinstance(one, TypeSpec) and not isinstance(one, ExtensionTypeSpec):
@@ -276,7 +276,7 @@ def _merge(one: object, other: object) -> Any:
 
 
 def freeze(value: object, tensors: bool = True) -> Any:
-    """A hashable form of a spec; without what is known of its tensors if they are keyed apart."""
+    """Return a hashable form of a spec; without its tensors' facts if they are keyed apart."""
     parts = _children(value)
     if parts is not None:
         keys = tuple(value) if isinstance(value, Mapping) else ()
@@ -287,7 +287,7 @@ def freeze(value: object, tensors: bool = True) -> Any:
 
 
 def map_specs(function: Callable[[Any], Any], spec: Any) -> Any:
-    """The spec with `function` of the spec of each of its tensors and composites."""
+    """Return the spec with `function` of the spec of each of its tensors and composites."""
     parts = _children(spec)
     if parts is None:
         return function(spec) if isinstance(spec, TypeSpec) else spec
@@ -295,7 +295,7 @@ def map_specs(function: Callable[[Any], Any], spec: Any) -> Any:
 
 
 def not_batchable(spec: bool) -> Exception:
-    """The error for values that have no rows."""
+    """Return the error for values that have no rows."""
     return value_error(
         "TW104",
         f"values of {spec!r} cannot be batched or unbatched",

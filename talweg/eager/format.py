@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def numpy_text(array: Any, representation: bool = False) -> str:
-    """The value as NumPy prints it (`str`, or `repr` without its type for scalars)."""
+    """Return the value as NumPy prints it (`str`, or `repr` without its type for scalars)."""
     array = integer_view(array)
     if array.ndim == 0:
         value = array[()]
@@ -43,7 +43,7 @@ def represent_tensor(array: np.ndarray, dtype: DType) -> str:
 
 
 def value_text(array: np.generic | np.ndarray) -> str:
-    """The part after ``numpy=``: on lines of its own when it has several."""
+    """Return the part after ``numpy=``: on lines of its own when it has several."""
     text = numpy_text(array, representation=True)
     return "\n" + text if "\n" in text else text
 

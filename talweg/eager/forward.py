@@ -121,7 +121,7 @@ class ForwardAccumulator(dispatch.Recorder):
     def jvp(
         self, primals: object, unconnected_gradients: object = UnconnectedGradients.NONE
     ) -> Any:
-        """The tangents of `primals` (a nest); None or zeros where there is none."""
+        """Return the tangents of `primals` (a nest); None or zeros where there is none."""
         mode = UnconnectedGradients.of(unconnected_gradients)
 
         def tangent(value: object) -> Any:

@@ -33,7 +33,7 @@ _frame = sys._getframe
 
 
 def partner(graph: Any, own: Node, other: Any) -> Node | None:
-    """The node of the other operand; None where the general way is needed."""
+    """Return the node of the other operand; None where the general way is needed."""
     if (
         context.recorders
         or graph.controls
@@ -56,18 +56,18 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
 
 
 def _builder(prim: Any) -> Any:
-    """The function that looks up or makes the node of `prim` for two nodes."""
+    """Return the function that looks up or makes the node of `prim` for two nodes."""
     accepted = frozenset([dtype.name for dtype in prim.accepts])
 
     def result(table: NodeTable, x: Any, y: Any) -> Any:
-        """What is known of the result for operands of one dtype; None if that is not plain."""
+        """Return the abstract value of the result for operands of one dtype; None for others."""
         if (x is y or y.dims == ()) and x.dtype.name in accepted:
             return x
         remembered = table.inferred.get((prim, (), id(x), id(y)))
         return None if remembered is None else remembered[0]
 
     def build(graph: FunctionGraph, a: Node, b: Node) -> Symbol | None:
-        """The node of two operands; None where the general way is needed."""
+        """Return the node of two operands; None where the general way is needed."""
         table = graph.table
         key = (prim, (), a, b)
         node = table.nodes.get(key)
@@ -103,7 +103,7 @@ def _builder(prim: Any) -> Any:
 
 
 def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
-    """The operator and its reflection for `prim`; the hook is the general way."""
+    """Return the operator and its reflection for `prim`; the hook is the general way."""
     general = with_reflection(operation, stem)
     build = _builder(prim)
 
@@ -120,7 +120,7 @@ def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
             pass_out(error)
             raise
 
-    def reflected(self: Symbol, other: float | np.ndarray) -> Any:
+    def apply_reflected(self: Symbol, other: float | np.ndarray) -> Any:
         try:
             own, graph = self.node, self.graph
             node = partner(graph, own, other)
@@ -133,7 +133,7 @@ def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
             pass_out(error)
             raise
 
-    return operate, reflected
+    return operate, apply_reflected
 
 
 def install() -> None:

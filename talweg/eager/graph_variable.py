@@ -29,7 +29,7 @@ from talweg.prims.state import is_initialized, read_or_initial, update_variable
 
 
 def outermost(graph: Any) -> Any:
-    """The TensorFlow 1 graph around the bodies of loops and branches; None in eager mode."""
+    """Return the TensorFlow 1 graph around the bodies of loops and branches; None in eager mode."""
     while graph is not None and getattr(graph, "outer", None) is not None:
         graph = graph.outer
     return graph
@@ -43,7 +43,7 @@ def lift(graph: Any) -> Iterator[None]:
 
 
 class VariableOperation(NamedTuple):
-    """What a function that chooses devices is told of a variable."""
+    """The description of a variable that a function which chooses devices is given."""
 
     name: str
     type: str = "VarHandleOp"
@@ -127,7 +127,7 @@ class GraphVariable(Variable):
         return tensor if own is not None and own.table is graph.table else graph.bring_in(tensor)
 
     def _shape_for(self, tensor: Any, shape: Any, validate: bool) -> TensorShape:
-        """The shape every value has, from the first one and the arguments."""
+        """Return the shape every value has, from the first one and the arguments."""
         if shape is None:
             return tensor.shape if validate else TensorShape(None)
         shape = as_shape(shape)
@@ -221,14 +221,14 @@ class GraphVariable(Variable):
     # -- reading
 
     def _base(self) -> Any:
-        """The graph in which operations on it are made now: the one in force if it may."""
+        """Return the graph in which operations on it are made now: the one in force if it may."""
         base = dispatch.context.base
         if base is None or (base.table is not self.table and not hasattr(base, "outer")):
             return self.graph
         return base
 
     def value(self) -> Any:
-        """Its value, as of the present control dependencies."""
+        """Return its value, as of the present control dependencies."""
         tensor = self._base().read_variable(self._handle)
         for recorder in dispatch.context.recorders:
             recorder.note_read(self, tensor)
@@ -247,7 +247,7 @@ class GraphVariable(Variable):
         )
 
     def eval(self, session: Any = None) -> Any:
-        """Its value in a session (the default one)."""
+        """Return its value in a session (the default one)."""
         return hooks.evaluate_in_session(self.value(), None, session)
 
     def load(self, value: object, session: Any = None) -> None:
@@ -255,7 +255,7 @@ class GraphVariable(Variable):
         hooks.load_in_session(self, value, session)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The variable as a VariableDef message, which `from_proto` takes.
+        """Return the variable as a VariableDef message, which `from_proto` takes.
 
         Names are those inside of `export_scope`; None for a variable that is not in it.
 
@@ -268,7 +268,7 @@ class GraphVariable(Variable):
         return hooks.variable_to_proto(self, export_scope)
 
     def initialized_value(self) -> Any:
-        """Its value if it has one, else the initial value."""
+        """Return its value if it has one, else the initial value."""
         graph = self.graph
         with lift(graph):
             return read_or_initial(graph.symbol(self._safe_initial), variable=self._handle)
@@ -289,7 +289,7 @@ class GraphVariable(Variable):
         with self._base().as_default():
             return update_variable(*operands, variable=self._handle, rule=rule, **params)
 
-    def _changed(self, update: Any, name: str | None = None, read_value: bool = True) -> Any:
+    def _finish(self, update: Any, name: str | None = None, read_value: bool = True) -> Any:
         """Return the result of an update: the variable after it, its tensor or its operation."""
         if name is not None:
             update.graph.label(update.node, name)
@@ -308,17 +308,17 @@ class GraphVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """An operation that sets the value; its result is the new value.
+        """Return an operation that sets the value; its result is the new value.
 
         ValueError if the shape does not fit.
         """
         tensor = self._operand(value)
         self._check_assigned(tensor)
-        return self._changed(self._change("assign", tensor), name, read_value)
+        return self._finish(self._change("assign", tensor), name, read_value)
 
     def assign_unchecked(self, value: object, name: str | None = None) -> Any:
         """`assign` that lets the shape change."""
-        return self._changed(self._change("assign", self._operand(value), strict=False), name)
+        return self._finish(self._change("assign", self._operand(value), strict=False), name)
 
     def _add_or_sub(self, rule: str, value: object, name: str | None, read_value: bool) -> Any:
         tensor = self._operand(value)
@@ -330,7 +330,7 @@ class GraphVariable(Variable):
                 f"Cannot {rule} a value of shape {tensor.shape} to variable '{self._name}' of "
                 f"shape {self._shape}",
             )
-        return self._changed(self._change(rule, tensor), name, read_value)
+        return self._finish(self._change(rule, tensor), name, read_value)
 
     def assign_add(
         self,
@@ -339,7 +339,7 @@ class GraphVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """An operation that adds `delta`; its result is the new value."""
+        """Return an operation that adds `delta`; its result is the new value."""
         return self._add_or_sub("add", delta, name, read_value)
 
     def assign_sub(
@@ -349,7 +349,7 @@ class GraphVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """An operation that subtracts `delta`; its result is the new value."""
+        """Return an operation that subtracts `delta`; its result is the new value."""
         return self._add_or_sub("sub", delta, name, read_value)
 
     def count_up_to(self, limit: int) -> Any:
@@ -372,7 +372,7 @@ class GraphVariable(Variable):
                 f"scatter_{kind}: indices have dtype {indices.dtype.name}",
                 "int32 or int64",
             )
-        return self._changed(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
+        return self._finish(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
 
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
         if not isinstance(slices, IndexedSlices):
@@ -388,16 +388,16 @@ class GraphVariable(Variable):
         with self._base().as_default():
             indices = convert_to_tensor(sparse_delta.indices)
         updates = self._operand(sparse_delta.values)
-        return self._changed(self._change("batch_update", indices, updates), name)
+        return self._finish(self._change("batch_update", indices, updates), name)
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
         with self._base().as_default():
             indices = convert_to_tensor(indices)
-        return self._changed(self._change(f"scatter_nd_{kind}", indices, self._operand(updates)))
+        return self._finish(self._change(f"scatter_nd_{kind}", indices, self._operand(updates)))
 
     def assign_slice(self, place: tuple, value: object, name: str | None = None) -> Any:
         """An operation that writes `value`, broadcast, to a place given as a frozen NumPy key."""
-        return self._changed(self._change("slice", self._operand(value), place=place), name)
+        return self._finish(self._change("slice", self._operand(value), place=place), name)
 
     # -- identity, printing
 
@@ -468,11 +468,11 @@ class UnreadVariable(GraphVariable):
         return self._handle.owner().initial_value
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The variable as a VariableDef message."""
+        """Return the variable as a VariableDef message."""
         return self._handle.owner().to_proto(export_scope)
 
     def value(self) -> Any:
-        """The variable's value when the update has run."""
+        """Return the variable's value when the update has run."""
         with self._base().control_dependencies([self.update]):
             return super().value()
 
@@ -486,13 +486,13 @@ class UnreadVariable(GraphVariable):
 _FIRST_VALUE = ("_initial", "_safe_initial", "_initializer")  # nodes that a variable holds
 
 
-def updated_value(result: Any) -> Any:
+def take_update(result: Any) -> Any:
     """Return the tensor of the new value, given the result of an update."""
     return result.update if isinstance(result, UnreadVariable) else result
 
 
 def variable_class(graph: Any) -> type:
-    """What `tf.Variable(...)` makes while `graph` is in force."""
+    """Return the class that `tf.Variable(...)` makes while `graph` is in force."""
     return Variable if outermost(graph).building_function else GraphVariable
 
 

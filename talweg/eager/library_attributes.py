@@ -11,7 +11,7 @@ from talweg.core.tracking import Trackable
 
 
 class LibraryTrackable(Trackable):
-    """What Keras 2 and others ask of a variable beside its public attributes."""
+    """The private attributes that Keras 2 and other libraries expect of a variable."""
 
     __slots__ = ()
     _save_slice_info = None
@@ -34,7 +34,7 @@ class LibraryTrackable(Trackable):
 
     @property
     def _graph_key(self) -> str:
-        """What optimizers group variables by: one group outside of graphs."""
+        """The key by which optimizers group variables: one group outside of graphs."""
         return getattr(dispatch.context.base, "_graph_key", "eager")
 
     def to_proto(self, export_scope: str | None = None) -> Any:
@@ -43,5 +43,5 @@ class LibraryTrackable(Trackable):
         raise RuntimeError(compose("TW402", text, hint="a variable of a tf.Graph"))
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
-        """What of it is saved, by name."""
+        """Return the saved parts of the variable, by name."""
         return {"VARIABLE_VALUE": self}

@@ -32,7 +32,7 @@ SUMS |= {"scatter_nd_add", "scatter_nd_sub"}  # rules that commute
 
 
 class PendingUpdate:
-    """A block in which a program runs as one update of what it changes; gives the state to use."""
+    """A block in which a program runs as one update of its variables; it gives the state to use."""
 
     __slots__ = ("_before", "_changes", "_held", "_program", "_run", "_state")
 
@@ -96,7 +96,7 @@ class LongRun:
         return id(variable) in self._held
 
     def lend(self, variable: Any) -> bool:
-        """Let others read what it has written so far into a variable; whether it has it."""
+        """Let others read the value written so far into a variable; whether there is one."""
         taken = variable._taken
         if taken is None or taken is not self._taken.get(id(variable)):
             return False
@@ -110,7 +110,7 @@ class LongRun:
         self._program.gives_way = True
 
     def _give_way(self) -> None:
-        """Hold nothing any more: who waits for one variable must not hold others."""
+        """Release all variables: a thread that waits for one must not hold others."""
         for variable in self._held.values():
             self.lend(variable)
             let_go_one(variable)
@@ -119,7 +119,7 @@ class LongRun:
     # -- state
 
     def get(self, handle: Any, default: Any = MISSING) -> Any:
-        """The array that a variable has for this run."""
+        """Return the array that a variable has for this run."""
         owner = self._owners.get(handle)
         if owner is None:
             if type(handle) is Node:
@@ -222,20 +222,20 @@ class LongRun:
         return True
 
     def variable(self, handle: Any) -> Any:
-        """The variable of a handle."""
+        """Return the variable of a handle."""
         return self._state.variable(handle)
 
     # -- where values are on a device
 
     def _of(self, handle: Any) -> tuple[Any, int]:
-        """The variable of a handle, and its key."""
+        """Return the variable of a handle, and its key."""
         owner = self._owners.get(handle)
         if owner is None:
             owner = self._state.owner(handle)
         return owner, id(owner)
 
     def on_device(self, handles: list) -> list:
-        """What a device has of variables' values; see `Variables`."""
+        """Return a device's copies of variables' values; see `Variables`."""
         found = []
         for handle in handles:
             _, key = self._of(handle)
@@ -261,7 +261,7 @@ class LongRun:
         return found
 
     def keep(self, handle: Any, array: Any) -> None:
-        """Let a variable be what it was; see `Variables`."""
+        """Restore a variable's value; see `Variables`."""
         variable, key = self._of(handle)
         self._taken.pop(key, None)
         self._state.keep(handle, array)
@@ -282,7 +282,7 @@ class LongRun:
 
 
 def rules_of(program: Program, variable: object) -> set[str]:
-    """The rules by which a program changes a variable."""
+    """Return the rules by which a program changes a variable."""
     found: set[str] = set()
     for step in program.steps:
         if step.kind == "state" and step.params.get("variable") is variable and step.states:
@@ -294,7 +294,7 @@ def rules_of(program: Program, variable: object) -> set[str]:
 
 
 def replay_change(rules: set[str], base: Any, after: Any, present: Any) -> Any:
-    """What a change from `base` to `after` makes of the present value."""
+    """Apply a change from `base` to `after` to the present value."""
     arrays = base, after, present
     if any([array is MISSING for array in arrays]) or len({np.shape(x) for x in arrays}) > 1:
         return after

@@ -99,7 +99,7 @@ def _is_plain_number(value: Any, dtype: DType) -> bool:
 
 
 def _match_by_hint(x: object, y: object) -> tuple[Any, Any]:
-    """As `matching`, but what stands right of a tensor only tries its dtype (`+` and `@`)."""
+    """Match dtypes as `matching`, but to the right of a tensor only try its dtype (`+` and `@`)."""
     if not is_tensor_like(y):
         x = convert_to_tensor(x)
         if not _is_plain_number(y, x.dtype):
@@ -109,7 +109,7 @@ def _match_by_hint(x: object, y: object) -> tuple[Any, Any]:
 
 
 def binary(prim: Primitive) -> Callable[[Any, Any], Any]:
-    """`prim` as a function of anything convertible."""
+    """Return `prim` as a function of anything convertible."""
 
     def apply(x: Any, y: Any) -> Any:
         return prim(*matching(x, y))
@@ -118,7 +118,7 @@ def binary(prim: Primitive) -> Callable[[Any, Any], Any]:
 
 
 def unary(prim: Primitive) -> Callable[[Any], Any]:
-    """`prim` as a function of anything convertible."""
+    """Return `prim` as a function of anything convertible."""
     return lambda x: prim(convert_to_tensor(x))
 
 
@@ -195,7 +195,7 @@ def invert(x: Tensor) -> Any:
 
 
 def _broadcasts(x: Tensor, y: Tensor) -> bool:
-    """Whether the shapes fit; what a graph does not know of them the run looks at."""
+    """Whether the shapes fit; the run looks at those that a graph does not know."""
     try:
         broadcast_dims("equal", x.dims, y.dims)
     except NeedsStaticError:

@@ -1,4 +1,4 @@
-"""How the elements of a vector are divided into rows: splits, on NumPy arrays.
+"""Row partitions: splits divide the elements of a vector into rows, on NumPy arrays.
 
 `splits` [n + 1] says that row i holds the elements splits[i] .. splits[i + 1].
 """
@@ -18,7 +18,7 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def splits_of_lengths(lengths: object) -> np.ndarray:
-    """The splits of rows of these lengths."""
+    """Return the splits of rows of these lengths."""
     return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))])
 
 
@@ -28,7 +28,7 @@ def row_of_each(splits: np.ndarray) -> np.ndarray:
 
 
 def splits_of_rows(rows: np.ndarray, count: int) -> np.ndarray:
-    """The splits, for elements that are in these rows (in order) of `count`."""
+    """Return the splits, for elements that are in these rows (in order) of `count`."""
     return splits_of_lengths(np.bincount(rows, minlength=count))
 
 
@@ -53,7 +53,7 @@ def check_splits(splits: np.ndarray, count: int, function: str, argument: str) -
 
 
 def check_rows(rows: np.ndarray, nrows: int | None, function: str) -> int:
-    """The number of rows; errors unless `rows` are non-negative, in order, and below it."""
+    """Return the number of rows; errors unless `rows` are non-negative, in order, and below it."""
     if np.any(rows < 0) or np.any(np.diff(rows) < 0):
         raise invalid(
             "TW207", f"{function}: value_rowids={rows.tolist()} must be non-negative and in order"

@@ -11,7 +11,7 @@ from talweg.eager.variable import Variable
 
 
 class PlacedVariable(Variable):
-    """A variable made inside of `tf.device`: what is read from it lies on that device."""
+    """A variable made inside of `tf.device`: its reads give tensors on that device."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         self._place = dispatch.context.device

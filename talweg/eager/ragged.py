@@ -39,7 +39,7 @@ _APPEARED: list[bool] = []  # whether functions look for ragged tensors
 
 
 def make_tensor(array: np.ndarray) -> Any:
-    """A tensor of an array; a constant of the graph in force."""
+    """Return a tensor of an array; a constant of the graph in force."""
     base = dispatch.context.base
     return wrap(array) if base is None else base.constant(array)
 
@@ -72,7 +72,7 @@ class RaggedTensor(RaggedFactories):
 
     @classmethod
     def _of(cls, values: Any, splits: Any, uniform: object = None) -> RaggedTensor:
-        """A ragged tensor of values and valid splits (an array or a tensor)."""
+        """Return a ragged tensor of values and valid splits (an array or a tensor)."""
         tensor = make_tensor(splits) if isinstance(splits, np.ndarray) else splits
         return cls(values, tensor, _SECRET, uniform)
 
@@ -91,7 +91,7 @@ class RaggedTensor(RaggedFactories):
 
     @property
     def row_splits(self) -> Any:
-        """Where rows begin and end, [n + 1]."""
+        """The splits between rows, [n + 1]."""
         return self._row_splits
 
     @property
@@ -124,7 +124,7 @@ class RaggedTensor(RaggedFactories):
         return TensorShape(None if inner.rank is None else [rows, self._uniform, *inner])
 
     def get_shape(self) -> TensorShape:
-        """The shape, None where rows differ."""
+        """Return the shape, None where rows differ."""
         return self.shape
 
     def set_shape(self, shape: TensorShape) -> None:
@@ -136,17 +136,17 @@ class RaggedTensor(RaggedFactories):
         return array_of(self._row_splits)
 
     def _integers(self, array: Any) -> Any:
-        """A tensor of the dtype of the splits."""
+        """Return a tensor of the dtype of the splits."""
         return make_tensor(np.asarray(array).astype(self._row_splits.dtype.numpy_dtype)[()])
 
     # -- sizes
 
     def nrows(self, out_type: object = None, name: str | None = None) -> Any:
-        """The number of rows."""
+        """Return the number of rows."""
         return _as(self._integers(len(self._splits) - 1), out_type)
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
-        """The length of each row; of each row of an inner dimension, as a ragged tensor."""
+        """Return the length of each row; of each row of an inner dimension, as a ragged tensor."""
         if axis == 0:
             return self.nrows()
         if axis < 0:
@@ -159,15 +159,15 @@ class RaggedTensor(RaggedFactories):
         return self.with_values(self._integers(np.full(self._values.dims[: axis - 1], size)))
 
     def nested_row_lengths(self, name: str | None = None) -> tuple:
-        """The row lengths of every ragged dimension, outermost first."""
+        """Return the row lengths of every ragged dimension, outermost first."""
         return tuple(wrap(np.diff(array_of(splits))) for splits in self.nested_row_splits)
 
     def row_starts(self, name: str | None = None) -> Any:
-        """Where each row begins in `values`."""
+        """Return the start of each row in `values`."""
         return self._integers(self._splits[:-1])
 
     def row_limits(self, name: str | None = None) -> Any:
-        """Where each row ends in `values`."""
+        """Return the end of each row in `values`."""
         return self._integers(self._splits[1:])
 
     def value_rowids(self, name: str | None = None) -> Any:
@@ -179,14 +179,14 @@ class RaggedTensor(RaggedFactories):
         return self._integers(partition.row_of_each(self._splits))
 
     def nested_value_rowids(self, name: str | None = None) -> tuple:
-        """The row ids of every ragged dimension, outermost first."""
+        """Return the row ids of every ragged dimension, outermost first."""
         inner = self._values.nested_value_rowids() if isinstance(self._values, RaggedTensor) else ()
         return (self.value_rowids(), *inner)
 
     def bounding_shape(
         self, axis: int | None = None, name: str | None = None, out_type: object = None
     ) -> Any:
-        """The shape of the smallest tensor that holds all rows, or some of its sizes."""
+        """Return the shape of the smallest tensor that holds all rows, or some of its sizes."""
         sizes = np.array(self._bounds())
         if axis is not None:
             sizes = sizes[np.asarray(axis)]
@@ -202,7 +202,7 @@ class RaggedTensor(RaggedFactories):
     # -- parts exchanged
 
     def with_values(self, new_values: object) -> RaggedTensor:
-        """The same splits over other values; ValueError unless there are as many."""
+        """Replace the values under the same splits; ValueError unless there are as many."""
         if not isinstance(new_values, RaggedTensor):
             new_values = convert_to_tensor(new_values)
         given = new_values.shape[0] if new_values.shape.rank else None
@@ -216,14 +216,14 @@ class RaggedTensor(RaggedFactories):
         return RaggedTensor(new_values, self._row_splits, _SECRET, self._uniform)
 
     def with_flat_values(self, new_values: object) -> RaggedTensor:
-        """The same splits over other innermost values."""
+        """Return a tensor of the same splits over other innermost values."""
         values = self._values
         if isinstance(values, RaggedTensor):
             return self.with_values(values.with_flat_values(new_values))
         return self.with_values(new_values)
 
     def with_row_splits_dtype(self, dtype: DType) -> RaggedTensor:
-        """The same tensor with splits of another dtype, int32 or int64."""
+        """Return the tensor with splits of another dtype, int32 or int64."""
         dtype = _splits_dtype(as_dtype(dtype))
         values = self._values
         if isinstance(values, RaggedTensor):
@@ -232,7 +232,7 @@ class RaggedTensor(RaggedFactories):
         return RaggedTensor(values, splits, _SECRET, self._uniform)
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
-        """The tensor with the dimensions from outer_axis to inner_axis made one."""
+        """Return the tensor with the dimensions from outer_axis to inner_axis made one."""
         rank = self.shape.rank or 0
         outer = outer_axis + rank if outer_axis < 0 else outer_axis
         inner = inner_axis + rank if inner_axis < 0 else inner_axis
@@ -275,7 +275,7 @@ class RaggedTensor(RaggedFactories):
         name: str | None = None,
         shape: TensorShape | None = None,
     ) -> Any:
-        """A tensor of all rows, filled up with `default_value` (zero, or an empty string).
+        """Return a tensor of all rows, filled up with `default_value` (zero, or an empty string).
 
         shape: sizes to cut or fill up to, None (in a tensor -1) for as many as are needed.
         """
@@ -304,7 +304,7 @@ class RaggedTensor(RaggedFactories):
         return partition.pad_rows(self._splits, flat, bounds[0], bounds[1])
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
-        """The values with their places."""
+        """Return the values with their places."""
         bounds = self._bounds()
         flat = self.flat_values
         depth = self.ragged_rank + 1
@@ -335,7 +335,7 @@ class RaggedTensor(RaggedFactories):
         return values
 
     def _with_gradient(self, g: tuple[Any, ...]) -> RaggedTensor:
-        """A gradient of the flat values, in this tensor's rows (called by tapes)."""
+        """Return a gradient of the flat values, in this tensor's rows (called by tapes)."""
         return self.with_flat_values(g)
 
     @property
@@ -365,7 +365,7 @@ class RaggedTensor(RaggedFactories):
 
 
 def _merge_axes(x: Any, axis: int) -> Any:
-    """`x` with the dimensions `axis` and `axis + 1` made one."""
+    """Return `x` with the dimensions `axis` and `axis + 1` made one."""
     if not isinstance(x, RaggedTensor):
         dims = x.dims
         size = dims[axis] * dims[axis + 1]
@@ -387,7 +387,7 @@ def _text(value: object) -> str:
 
 
 def _as(tensor: object, dtype: object) -> Any:
-    """`tensor` as an array of another dtype, if one is given."""
+    """Return `tensor` as an array of another dtype, if one is given."""
     return tensor if dtype is None else wrap(array_of(tensor).astype(as_dtype(dtype).numpy_dtype))
 
 
@@ -456,7 +456,7 @@ class RaggedTensorSpec(TypeSpec):
         return self._parts
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of the flat values and of the splits, outermost first."""
+        """Return the specs of the flat values and of the splits, outermost first."""
         shape, dtype, depth, splits = self._parts
         if not depth:
             return [TensorSpec(shape, dtype)]
@@ -467,7 +467,7 @@ class RaggedTensorSpec(TypeSpec):
         return [TensorSpec(inner, dtype), *rows]
 
     def with_parts(self, parts: list) -> Any:
-        """The value that consists of these tensors."""
+        """Return the value that consists of these tensors."""
         return RaggedTensor._with_components(cast(Any, None), parts)
 
     def _of(self, value: object) -> RaggedTensorSpec | None:
@@ -475,7 +475,7 @@ class RaggedTensorSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
-        """The spec of a value."""
+        """Return the spec of a value."""
         return value._type_spec
 
 

@@ -29,7 +29,7 @@ class RaggedFactories:
         raise NotImplementedError
 
     @classmethod
-    def _built(
+    def _build(
         cls,
         values: object,
         splits: np.ndarray,
@@ -56,7 +56,7 @@ class RaggedFactories:
         if validate:
             values = _of_count(values, int(splits[-1]))
             partition.check_splits(splits, _count(values), "from_row_splits", "row_splits")
-        return cls._built(values, splits, splits.dtype)
+        return cls._build(values, splits, splits.dtype)
 
     @classmethod
     def from_row_lengths(
@@ -70,7 +70,7 @@ class RaggedFactories:
             partition.check_lengths(lengths, "from_row_lengths", "row_lengths")
             values = _of_count(values, int(splits[-1]))
             partition.check_splits(splits, _count(values), "from_row_lengths", "row_lengths")
-        return cls._built(values, splits, lengths.dtype)
+        return cls._build(values, splits, lengths.dtype)
 
     @classmethod
     def from_row_starts(
@@ -82,7 +82,7 @@ class RaggedFactories:
         splits = np.concatenate([starts, [_count(values)]])
         if validate:
             partition.check_splits(splits, _count(values), "from_row_starts", "row_starts")
-        return cls._built(values, splits, starts.dtype)
+        return cls._build(values, splits, starts.dtype)
 
     @classmethod
     def from_row_limits(
@@ -94,7 +94,7 @@ class RaggedFactories:
         splits = np.concatenate([[0], limits])
         if validate:
             partition.check_splits(splits, _count(values), "from_row_limits", "row_limits")
-        return cls._built(values, splits, limits.dtype)
+        return cls._build(values, splits, limits.dtype)
 
     @classmethod
     def from_value_rowids(
@@ -121,7 +121,7 @@ class RaggedFactories:
             )
         given = None if nrows is None else int(_integers(nrows, "nrows", rank=0))
         count = partition.check_rows(rows, given, "from_value_rowids")
-        return cls._built(values, partition.splits_of_rows(rows, count), rows.dtype)
+        return cls._build(values, partition.splits_of_rows(rows, count), rows.dtype)
 
     @classmethod
     def from_uniform_row_length(
@@ -137,7 +137,7 @@ class RaggedFactories:
         length = int(_integers(uniform_row_length, "uniform_row_length", rank=0))
         if length < 0:
             raise value_error("TW207", f"uniform_row_length={length} is negative")
-        count = _known_count(values)
+        count = _count_values(values)
         rows = count // length if length else 0
         if nrows is not None:
             rows = int(_integers(nrows, "nrows", rank=0))
@@ -148,7 +148,7 @@ class RaggedFactories:
             )
         ragged = isinstance(values, RaggedFactories)
         dtype = values.row_splits.dtype.numpy_dtype if ragged else np.int64
-        return cls._built(values, np.arange(rows + 1) * length, dtype, length)
+        return cls._build(values, np.arange(rows + 1) * length, dtype, length)
 
     @classmethod
     def from_nested_row_splits(
@@ -205,7 +205,7 @@ class RaggedFactories:
         name: str | None = None,
         row_splits_dtype: DType = int64,
     ) -> Any:
-        """The rows of a tensor, [n, m, ...], without what fills them up.
+        """Return the rows of a tensor, [n, m, ...], without what fills them up.
 
         lengths: how much of each row counts.  padding: the value that fills rows up, cut off at
         their ends.  Not both.  ragged_rank: how many dimensions to divide.
@@ -228,24 +228,24 @@ class RaggedFactories:
             inner = cls.from_tensor(
                 merged, ragged_rank=ragged_rank - 1, row_splits_dtype=row_splits_dtype
             )
-            return cls._built(inner, np.arange(x.dims[0] + 1) * x.dims[1], dtype, x.dims[1])
+            return cls._build(inner, np.arange(x.dims[0] + 1) * x.dims[1], dtype, x.dims[1])
         rows, columns = x.dims[:2]
         flat = layout.reshape(x, shape=(rows * columns, *x.dims[2:]))
         if lengths is None and padding is None:
-            return cls._built(flat, np.arange(rows + 1) * columns, dtype, columns)
+            return cls._build(flat, np.arange(rows + 1) * columns, dtype, columns)
         if lengths is not None:
             kept = np.clip(_integers(lengths, "lengths"), 0, columns)
         else:
             kept = _lengths_without(x, convert_to_tensor(padding, x.dtype))
         places = partition.ranges(np.arange(rows) * columns, kept)
         values = indexing.gather(flat, wrap(places), axis=0, batch_dims=0)
-        return cls._built(values, partition.splits_of_lengths(kept), dtype)
+        return cls._build(values, partition.splits_of_lengths(kept), dtype)
 
     @classmethod
     def from_sparse(
         cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = int64
     ) -> Any:
-        """The values of a sparse matrix whose rows are filled from the left.
+        """Return the values of a sparse matrix whose rows are filled from the left.
 
         TypeError for what is not sparse, ValueError unless it is a matrix, InvalidArgumentError if
         a row has a gap.
@@ -265,7 +265,7 @@ class RaggedFactories:
                 "rows filled from the left, without gaps",
             )
         splits = partition.splits_of_lengths(lengths)
-        return cls._built(st_input.values, splits, row_splits_dtype.numpy_dtype)
+        return cls._build(st_input.values, splits, row_splits_dtype.numpy_dtype)
 
 
 def _values(values: object) -> Any:
@@ -289,14 +289,14 @@ def _of_count(values: Any, count: int) -> Any:
     return layout.reshape(values, shape=(count, *values.dims[1:]))
 
 
-def _known_count(values: Any) -> int:
-    """The number of values; NeedsStaticError if a graph does not know it yet."""
+def _count_values(values: Any) -> int:
+    """Return the number of values; NeedsStaticError if a graph does not know it yet."""
     ragged = isinstance(values, RaggedFactories)
     return operator.index(values.row_splits.dims[0] - 1 if ragged else values.dims[0])
 
 
 def _integers(value: object, argument: str, rank: int = 1) -> np.ndarray:
-    """An array of int32 or int64; int64 if the value has no dtype of its own."""
+    """Return an array of int32 or int64; int64 if the value has no dtype of its own."""
     hint = None if is_tensor_like(value) or isinstance(value, np.ndarray) else int64
     found = convert_to_tensor(value, dtype_hint=hint)
     if found.dims == (0,) and found.dtype not in (int32, int64):
@@ -316,7 +316,7 @@ def _unknown(value: object) -> bool:
 
 
 def _splits_in_graph(rows: Any, nrows: Any) -> Any:
-    """Where rows begin and end, for the rows that values are in, none of them known yet."""
+    """Compute the row splits from the values' row numbers, none of them known yet."""
     count = elements(nrows.node)[()] if type(nrows) is Symbol else int(nrows)
     ones = arithmetic.zeros_of(rows) + 1
     lengths = segment.segment_sum(ones, rows, count=count)
@@ -333,7 +333,7 @@ def _as_list(nested: Any) -> list:
 
 
 def _lengths_without(x: object, padding: object) -> np.ndarray:
-    """How long each row is without the padding at its end."""
+    """Compute the length of each row without the padding at its end."""
     array, filler = array_of(x), array_of(padding)
     counts = array != filler
     counts = counts.any(axis=tuple(range(2, array.ndim)))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def take(values: object, places: np.ndarray) -> Any:
-    """The rows `places` of a tensor or ragged tensor."""
+    """Return the rows `places` of a tensor or ragged tensor."""
     if isinstance(values, RaggedTensor):
         splits = values._splits
         lengths = np.diff(splits)[places]
@@ -47,7 +47,7 @@ def take(values: object, places: np.ndarray) -> Any:
 
 
 def gather(x: RaggedTensor, indices: object) -> Any:
-    """The rows of a ragged tensor that `indices` names, in its shape."""
+    """Return the rows of a ragged tensor that `indices` names, in its shape."""
     places = convert_to_tensor(indices)
     if places.dtype not in (int32, int64):
         raise type_error("TW102", f"gather: indices have dtype {places.dtype.name}", "integers")
@@ -73,7 +73,7 @@ def gather(x: RaggedTensor, indices: object) -> Any:
 
 
 def _gather_rows(values: TensorLike, places: Tensor) -> Any:
-    """`take` of what is known only when the graph runs; sizes that are known stay so."""
+    """Gather by indices that are known only when the graph runs; known sizes stay known."""
     if not isinstance(values, RaggedTensor):
         return indexing.gather(values, places, axis=0, batch_dims=0)
     splits = values.row_splits
@@ -171,7 +171,7 @@ def _plain_slice(key: slice) -> slice:
 
 
 def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """`function` of the flat values of ragged arguments, which must have equal splits."""
+    """Return `function` of the flat values of ragged arguments, which must have equal splits."""
     ragged = [x for x in (*arguments, *options.values()) if isinstance(x, RaggedTensor)]
     if not ragged:
         return function(*arguments, **options)
@@ -191,7 +191,7 @@ def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> A
 
 
 def _unlike_splits(x: RaggedTensor, y: RaggedTensor) -> list[tuple[Tensor, Tensor]]:
-    """The row splits of two ragged tensors that only a run can compare, as pairs.
+    """Return the row splits of two ragged tensors that only a run can compare, as pairs.
 
     InvalidArgumentError where some are known, and not equal.
     """
@@ -219,7 +219,7 @@ def refuse_rows(x: RaggedTensor, y: RaggedTensor) -> None:
 
 
 def pair_operands(x: Any, y: Any) -> tuple:
-    """Two operands, at least one ragged, such that functions of their flat values fit.
+    """Return two operands, at least one ragged, such that functions of their flat values fit.
 
     InvalidArgumentError where they do not broadcast.
     """
@@ -277,7 +277,7 @@ def _repeat_rows(x: Any, like: RaggedTensor) -> Any:
 
 
 def outer_rows(x: RaggedTensor) -> Tensor:
-    """The outermost row that each flat value is in."""
+    """Return the outermost row that each flat value is in."""
     rows, inner = x.value_rowids(), x.values
     while isinstance(inner, RaggedTensor):
         rows = indexing.gather(rows, inner.value_rowids(), axis=0, batch_dims=0)
@@ -290,7 +290,7 @@ def outer_rows(x: RaggedTensor) -> Tensor:
 
 
 def broadcast_rows(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands as ragged tensors with equal rows; inner dimensions are left as they are.
+    """Return two operands as ragged tensors with equal rows; inner dimensions are left as they are.
 
     InvalidArgumentError where the rows do not broadcast, NeedsStaticError where a graph does not
     know them.
@@ -316,7 +316,7 @@ def broadcast_rows(x: Any, y: Any) -> tuple[Any, Any]:
         for operand, repeated in ((first, lone), (second, other_lone)):
             operand.enter(level, row, 0 if repeated else within)
     like = x if isinstance(x, RaggedTensor) else y
-    return first.divided(nested, like), second.divided(nested, like)
+    return first.divide_rows(nested, like), second.divide_rows(nested, like)
 
 
 def _rank(x: Any) -> int:
@@ -377,8 +377,8 @@ class _Partitioned:
         starts = self.places * size if type(size) is int else size[:-1][self.places]
         self.places = starts[row] + within
 
-    def divided(self, nested: list, like: RaggedTensor) -> Any:
-        """The values at the places found, in rows."""
+    def divide_rows(self, nested: list, like: RaggedTensor) -> Any:
+        """Return the values at the places found, in rows."""
         if self.inner_only:
             return self.flat
         values: Any = self.flat
@@ -393,7 +393,7 @@ class _Partitioned:
 
 
 def in_graph(function: Callable[..., Any], *args: object) -> Any:
-    """`function` of operands; in a graph it may be left to the run as a whole."""
+    """Return `function` of operands; in a graph it may be left to the run as a whole."""
     if dispatch.context.base is None:
         return function(*args)
     return dispatch.state.in_graph(function, args, {})

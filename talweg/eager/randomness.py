@@ -1,4 +1,4 @@
-"""Seeds: the global one, and what it makes of the seeds of single calls; names of algorithms.
+"""Seeds: the global seed, the seeds that single calls derive from it, and the names of algorithms.
 
 `tf.random.set_seed(s)` starts Python's own `random.Random(s)`; each call of a random function
 without a seed of its own takes the next number of it.  The two numbers, global and own, name a
@@ -63,7 +63,7 @@ def algorithm_number(alg: str) -> int:
 
 
 def algorithm_kind(alg: str) -> Algorithm:
-    """An `Algorithm` from itself, its name or its number; ValueError for another."""
+    """Return an `Algorithm` from itself, its name or its number; ValueError for another."""
     if isinstance(alg, str):
         match = {kind.name.lower(): kind for kind in Algorithm}.get(alg)
     elif isinstance(alg, Algorithm):
@@ -117,7 +117,7 @@ def set_seed(seed: int) -> None:
 
 
 def global_seed() -> Any:
-    """The global seed; None without one."""
+    """Return the global seed; None without one."""
     return _global.seed
 
 
@@ -151,7 +151,7 @@ def get_seed(own: int | None) -> tuple[int, int]:
 
 
 def _next_number(graph: FunctionGraph | None) -> int:
-    """What stands for the own seed of a call that has none."""
+    """Return the number that replaces the seed of a call without one."""
     if graph is None:
         return _global.numbers.randint(0, _LARGEST)
     number = graph.extras.get("random_operations", 0)
@@ -183,7 +183,7 @@ def _integer_seed(seed: int) -> int:
 
 
 def reserve(operation: tuple, seed: int | None, blocks: int) -> Tensor:
-    """A stream of `blocks` blocks for one call of an operation with an own seed or None.
+    """Return a stream of `blocks` blocks for one call of an operation with an own seed or None.
 
     Inside `vectorized_map` each slice gets a stream of its own, and so does each device.
     """

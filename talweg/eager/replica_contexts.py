@@ -29,7 +29,7 @@ contexts = Contexts()
 
 
 def strategy_in_force() -> Any:
-    """The strategy that the thread is in; None where that is the default one."""
+    """Return the strategy that the thread is in; None where that is the default one."""
     present = contexts.stack[-1][0] if contexts.stack else contexts.default
     return None if present is Contexts.bottom else present
 

@@ -76,7 +76,7 @@ class Several(DistributedValues):
         return self.values[0]
 
     def part(self, index: int) -> Any:
-        """The value of one replica."""
+        """Return the value of one replica."""
         return self.values[index]
 
     @property
@@ -115,7 +115,7 @@ class PerReplica(Several):
 
 
 class Mirrored(Several):
-    """The same value for each replica (`tf.types.experimental.distributed.Mirrored`).
+    """A value that is the same in each replica (`tf.types.experimental.distributed.Mirrored`).
 
     >>> import talweg as tf
     >>> tf.types.experimental.distributed.Mirrored([1, 1]).values
@@ -154,11 +154,11 @@ class PerReplicaSpec(TypeSpec):
         return self.specs
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of the tensors of all replicas' values."""
+        """Return the specs of the tensors of all replicas' values."""
         return [part for spec in self.specs for part in _parts_of(spec)]
 
     def with_parts(self, parts: list) -> PerReplica:
-        """The values that consist of these tensors."""
+        """Return the values that consist of these tensors."""
         remaining, values = list(parts), []
         for spec in self.specs:
             count = len(_parts_of(spec))
@@ -173,7 +173,7 @@ class PerReplicaSpec(TypeSpec):
 def regroup(
     values: list, kind: type = PerReplica, always: bool = False, given: Any = frozenset()
 ) -> Any:
-    """What the replicas gave, as one nest: what is not the same object in all of them is wrapped.
+    """Pack the replicas' results into one nest; leaves that differ are wrapped.
 
     Tensors of a graph always are, unless there is only one replica, or they are among those `given`
     to all replicas (by id): equal operations are one tensor there, and yet each replica's own.
@@ -201,7 +201,7 @@ def _alike(first: Any, other: Any) -> bool:
 
 
 def part_of(index: int, value: object) -> Any:
-    """What replica `index` sees of a nest: its own value of each `PerReplica`."""
+    """Return replica `index`'s view of a nest: its own value of each `PerReplica`."""
     if isinstance(value, Several):
         return value.part(index)
     if structure.is_nested(value):

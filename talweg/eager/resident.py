@@ -35,7 +35,7 @@ def resident(array: np.ndarray) -> EagerTensor:
 
 
 def nearest(tensor: EagerTensor) -> Any:
-    """The device's array of a tensor, or, if there is none, NumPy's."""
+    """Return the device's array of a tensor, or, if there is none, NumPy's."""
     try:
         return _resident_of(tensor)
     except AttributeError:
@@ -49,7 +49,7 @@ def is_spread(array: Any) -> bool:
 
 
 def of_its_own(tensor: EagerTensor) -> EagerTensor:
-    """Another tensor with the same elements, where they are."""
+    """Return another tensor with the same elements, where they are."""
     try:
         return resident(_resident_of(tensor))
     except AttributeError:
@@ -57,7 +57,7 @@ def of_its_own(tensor: EagerTensor) -> EagerTensor:
 
 
 def _fetch_attribute(self: EagerTensor, name: str) -> Any:
-    """The elements; of other attributes an AttributeError."""
+    """Return the elements; of other attributes an AttributeError."""
     if name == "_array":
         found = np.asarray(_resident_of(self))
         self._array = found = found if found.ndim else found[()]
@@ -70,7 +70,7 @@ def _fetch_attribute(self: EagerTensor, name: str) -> Any:
 
 
 def _aval(self: EagerTensor) -> Any:
-    """What tells shape and dtype, without fetching anything."""
+    """Return the abstract value, which tells shape and dtype without a fetch."""
     try:
         return _array_of(self)
     except AttributeError:
@@ -90,7 +90,7 @@ def _dtype(self: EagerTensor) -> DType:
 
 
 def _device(self: EagerTensor) -> str:
-    """Where the value is: on the first GPU, if there is one and it has not been fetched."""
+    """The device of the value: the first GPU, if there is one and it has not been fetched."""
     try:
         return self._device
     except AttributeError:

@@ -28,18 +28,18 @@ class ScatterUpdates(Operators):
     _name: str
 
     def present(self) -> Any:
-        """The value; `ReplaceableValue` says how."""
+        """Return the value; `ReplaceableValue` says how."""
         raise AssertionError("only Variable is made")
 
     def handle_read(self) -> Any:
-        """The present value; `Variable` says how."""
+        """Return the present value; `Variable` says how."""
         raise AssertionError("only Variable is made")
 
     def _replace(self, array: np.ndarray) -> None:
         raise AssertionError("only Variable is made")
 
-    def _traced(self, rule: str, *operands: object, **params: object) -> Any:
-        """A change of the variable in a graph; `Variable` says how."""
+    def _update_in_trace(self, rule: str, *operands: object, **params: object) -> Any:
+        """Return a change of the variable in a graph; `Variable` says how."""
         raise AssertionError("only Variable is made")
 
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
@@ -49,7 +49,9 @@ class ScatterUpdates(Operators):
             )
         if dispatch.context.base is not None:
             values = convert_to_tensor(slices.values, dtype=self._dtype)
-            return self._traced(f"scatter_{kind}", convert_to_tensor(slices.indices), values)
+            return self._update_in_trace(
+                f"scatter_{kind}", convert_to_tensor(slices.indices), values
+            )
         indices = np.asarray(convert_to_tensor(slices.indices)._array)
         updates = np.asarray(convert_to_tensor(slices.values, dtype=self._dtype)._array)
         self._check_rows(indices)
@@ -97,13 +99,13 @@ class ScatterUpdates(Operators):
     def scatter_max(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """The larger of row and slice."""
+        """Return the larger of row and slice."""
         return self._scatter("max", sparse_delta)
 
     def scatter_min(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """The smaller of row and slice."""
+        """Return the smaller of row and slice."""
         return self._scatter("min", sparse_delta)
 
     def scatter_mul(
@@ -124,7 +126,9 @@ class ScatterUpdates(Operators):
         """Set rows within each batch: indices [b, n], values [b, n, ...]."""
         if dispatch.context.base is not None:
             values = convert_to_tensor(sparse_delta.values, dtype=self._dtype)
-            return self._traced("batch_update", convert_to_tensor(sparse_delta.indices), values)
+            return self._update_in_trace(
+                "batch_update", convert_to_tensor(sparse_delta.indices), values
+            )
         indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
         updates = np.asarray(convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array)
         with locking.holding(self):
@@ -134,7 +138,7 @@ class ScatterUpdates(Operators):
     def _scatter_nd(self, kind: str, indices: object, updates: object) -> Any:
         if dispatch.context.base is not None:
             values = convert_to_tensor(updates, dtype=self._dtype)
-            return self._traced(f"scatter_nd_{kind}", convert_to_tensor(indices), values)
+            return self._update_in_trace(f"scatter_nd_{kind}", convert_to_tensor(indices), values)
         places = np.asarray(convert_to_tensor(indices)._array)
         values = np.asarray(convert_to_tensor(updates, dtype=self._dtype)._array)
         self._change(f"scatter_nd_{kind}", places, values)
@@ -157,11 +161,11 @@ class ScatterUpdates(Operators):
     def scatter_nd_max(
         self, indices: list[Any], updates: list[float], name: str | None = None
     ) -> Any:
-        """The larger of old value and update."""
+        """Return the larger of old value and update."""
         return self._scatter_nd("max", indices, updates)
 
     def scatter_nd_min(
         self, indices: list[Any], updates: list[float], name: str | None = None
     ) -> Any:
-        """The smaller of old value and update."""
+        """Return the smaller of old value and update."""
         return self._scatter_nd("min", indices, updates)

@@ -14,7 +14,7 @@ SCOPE = ("gradient_tape/", "/")  # of what a tape makes in a graph, as in Tensor
 
 
 def ones_of(tensor: object) -> Any:
-    """A seed: ones of the tensor's shape and dtype."""
+    """Return a seed: ones of the tensor's shape and dtype."""
     if type(tensor) is EagerTensor:
         array = tensor._array
         return wrap(array.dtype.type(1) if array.ndim == 0 else np.ones(array.shape, array.dtype))

@@ -44,7 +44,7 @@ HOOKS |= {"le": "less_equal", "ge": "greater_equal"}
 
 
 def array_of(tensor: Any) -> Any:
-    """The array of a tensor that lies on several devices; None for all others."""
+    """Return the array of a tensor that lies on several devices; None for all others."""
     if type(tensor) is not EagerTensor:
         return None
     try:
@@ -69,7 +69,7 @@ def _evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 
 
 def _everywhere(results: Any, array: Any) -> Any:
-    """Results of what works on fetched operands, copied to all devices of an operand's mesh."""
+    """Run an operation on fetched operands and copy its results to all devices of the mesh."""
     if type(results) is tuple:
         return tuple([_everywhere(x, array) for x in results])
     if type(results) is not EagerTensor or results.dtype.name not in KINDS:
@@ -79,7 +79,7 @@ def _everywhere(results: Any, array: Any) -> Any:
 
 
 def _evaluate_there(prim: Primitive, operands: tuple, params: dict) -> Any:
-    """What a primitive gives on the mesh of its operands; NotImplemented where it cannot be."""
+    """Run a primitive on the mesh of its operands; NotImplemented where it cannot run there."""
     if prim.effect is not None:
         return NotImplemented
     arrays = _arrays(operands)
@@ -107,14 +107,14 @@ def _evaluate_there(prim: Primitive, operands: tuple, params: dict) -> Any:
 
 
 def _arrays(operands: tuple) -> list:
-    """The operands as arrays; numbers have the dtype of the tensors beside them."""
+    """Return the operands as arrays; numbers have the dtype of the tensors beside them."""
     found = [nearest(x) if type(x) is EagerTensor else x for x in operands]
     dtype = next(x.dtype for x in found if hasattr(x, "sharding"))
     return [x if hasattr(x, "dtype") else np.asarray(x, dtype) for x in found]
 
 
 def _program(prim: Primitive, arrays: list, params: dict, mesh: Any) -> Any:
-    """A program of one primitive, or REFUSED."""
+    """Return a program of one primitive, or REFUSED."""
     straight = StaticProgram()
     try:
         straight.inputs += [Value(x.shape, of_numpy(x.dtype)) for x in arrays]
@@ -137,7 +137,7 @@ def begin() -> None:
             f"__{stem}__", with_reflection(_hook(stem), stem) if stem in BINARY else None
         )
     for stem in OPERATORS:
-        _have_operator(f"__r{stem}__", _reflected_operator(_hook(stem)))
+        _have_operator(f"__r{stem}__", _make_reflected_operator(_hook(stem)))
     for name in ("__repr__", "__str__"):
         _have_text(name)
     device: Any = EagerTensor.__dict__["device"]
@@ -153,8 +153,8 @@ def _hook(stem: str) -> str:
     return HOOKS.get(stem, stem)
 
 
-def _reflected_operator(name: str) -> Any:
-    """The reflection of an operator."""
+def _make_reflected_operator(name: str) -> Any:
+    """Return the reflection of an operator."""
     return lambda x, y: getattr(hooks, name)(y, x)
 
 

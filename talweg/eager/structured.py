@@ -1,4 +1,4 @@
-"""Branches, loops, calls and lists run eagerly: what the derivatives of traced functions are.
+"""Branches, loops, calls and lists run eagerly, as the derivatives of traced functions need them.
 
 Values of dtype variant (histories, lists) travel in a `Variant`, so that an eager tensor can hold
 them.
@@ -48,7 +48,7 @@ class Variant:
 
 
 def content(tensor: Any) -> Any:
-    """What kernels take: an array, or the value in a `Variant`."""
+    """Return the form that kernels take: an array, or the value in a `Variant`."""
     if type(tensor) is EagerTensor:
         array = tensor._array
         return array.value if type(array) is Variant else array
@@ -56,7 +56,7 @@ def content(tensor: Any) -> Any:
 
 
 def as_tensor(value: object) -> EagerTensor:
-    """A kernel's result as an eager tensor."""
+    """Return a kernel's result as an eager tensor."""
     plain = isinstance(value, (np.ndarray, np.generic, bytes))
     return EagerTensor(value if plain else Variant(value))
 
@@ -72,7 +72,7 @@ class Variables:
         self._reserving = locking.new_lock()
 
     def get(self, handle: Handle | Node, default: Missing = MISSING) -> Any:
-        """The array a variable holds, or the stream of an operation."""
+        """Return the array a variable holds, or the stream of an operation."""
         if type(handle) is Node:
             return self.streams.get(handle, default)
         variable = self.owner(handle)
@@ -85,7 +85,7 @@ class Variables:
     __getitem__ = get
 
     def exclusive(self, handle: Handle, known: int) -> Any:
-        """A variable's array, to be written in place; a copy if anybody else refers to it.
+        """Return a variable's array, to be written in place; a copy if anybody else refers to it.
 
         `known` references are the caller's.
         """
@@ -104,7 +104,7 @@ class Variables:
         return to_write(array, False)
 
     def on_device(self, handles: list) -> list:
-        """What a device has of variables' values, or the arrays where there is nothing."""
+        """Return a device's copies of variables' values, or the arrays where it has none."""
         found = []
         for handle in handles:
             variable = handle.owner()
@@ -135,7 +135,7 @@ class Variables:
         return donated
 
     def keep(self, handle: Any, array: np.ndarray) -> None:
-        """Let a variable be what it was, of which a device now has the elements elsewhere."""
+        """Restore a variable whose elements a device now has elsewhere."""
         variable = self.owner(handle)
         variable._tensor, variable._taken = resident(array), None
 
@@ -151,7 +151,7 @@ class Variables:
                 observer.variable_written(variable, False)
 
     def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
-        """The random stream of an operation, which goes on after so many blocks."""
+        """Return the random stream of an operation, which goes on after so many blocks."""
         with self._reserving:
             stream = self.streams.get(operation)
             if stream is None:
@@ -166,16 +166,16 @@ class Variables:
                 self.streams[operation] = start.skip(used)
 
     def owners(self, changed: Iterable[Any]) -> list:
-        """Who is held while a program changes these variables."""
+        """Return the owners that are held while a program changes these."""
         return [self.owner(handle) for handle in changed]
 
     def owner(self, handle: Any) -> Any:
-        """Who is held while a variable is changed."""
+        """Return the owner that is held while a variable is changed."""
         found = handle.owner()
         return handle.variable if found is None else found
 
     def variable(self, handle: Handle) -> Any:
-        """The variable of a handle."""
+        """Return the variable of a handle."""
         return handle.variable
 
     def put_back(self, handles: Iterable[Any]) -> None:
@@ -210,17 +210,17 @@ class Exchanged:
         self._own = own  # handle in the trace -> handle of the variable that stands in its place
 
     def get(self, handle: Handle, default: Missing = MISSING) -> Any:
-        """The array a variable holds, or the stream of an operation."""
+        """Return the array a variable holds, or the stream of an operation."""
         return STATE.get(self._own.get(handle, handle), default)
 
     __getitem__ = get
 
     def exclusive(self, handle: Handle, known: int) -> Any:
-        """A variable's array, to be written in place; see `Variables`."""
+        """Return a variable's array, to be written in place; see `Variables`."""
         return STATE.exclusive(self._own.get(handle, handle), known)
 
     def on_device(self, handles: list) -> list:
-        """What a device has of variables' values; see `Variables`."""
+        """Return a device's copies of variables' values; see `Variables`."""
         return STATE.on_device([self._own.get(handle, handle) for handle in handles])
 
     def give_away(self, handles: list) -> list[bool]:
@@ -228,7 +228,7 @@ class Exchanged:
         return STATE.give_away([self._own.get(handle, handle) for handle in handles])
 
     def keep(self, handle: Any, array: np.ndarray) -> None:
-        """Let a variable be what it was; see `Variables`."""
+        """Restore a variable's value; see `Variables`."""
         STATE.keep(self._own.get(handle, handle), array)
 
     def replace(self, handles: list, arrays: list) -> None:
@@ -236,7 +236,7 @@ class Exchanged:
         STATE.replace([self._own.get(handle, handle) for handle in handles], arrays)
 
     def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
-        """The random stream of an operation, which goes on after so many blocks."""
+        """Return the random stream of an operation, which goes on after so many blocks."""
         return STATE.reserve(operation, seeds, blocks)
 
     def settle(self, operation: Node, start: Any, reserved: int, used: int) -> None:
@@ -244,11 +244,11 @@ class Exchanged:
         STATE.settle(operation, start, reserved, used)
 
     def owner(self, handle: Any) -> Any:
-        """Who is held while a variable is changed."""
+        """Return the owner that is held while a variable is changed."""
         return STATE.owner(self._own.get(handle, handle))
 
     def owners(self, changed: Iterable[Any]) -> list:
-        """Who is held while a program changes these variables."""
+        """Return the owners that are held while a program changes these."""
         return [self.owner(handle) for handle in changed]
 
     def put_back(self, handles: Iterable[Any]) -> None:
@@ -259,7 +259,7 @@ class Exchanged:
         STATE[self._own.get(handle, handle)] = array
 
     def variable(self, handle: Handle) -> Any:
-        """The variable that stands in the place of one."""
+        """Return the variable that stands in the place of one."""
         return self._own.get(handle, handle).variable
 
 
@@ -303,7 +303,7 @@ def _as_result(prim: Primitive, operands: tuple, params: dict, result: object) -
 
 
 def _tensor_of(value: SparseTensor | None, aval: Aval) -> Any:
-    """A result as an eager tensor; None is a zero list or history, or was not computed."""
+    """Return a result as an eager tensor; None is a zero list or history, or was not computed."""
     if value is not None or aval.dtype is variant:
         return as_tensor(value)
     return UncomputedTensor(aval)

@@ -24,7 +24,7 @@ class ReplaceableValue:
     _name: str
 
     def take(self) -> Any:
-        """Take the value away, to write into it: who reads it waits until it is no longer held."""
+        """Take the value away, to write into it: readers wait until it is no longer held."""
         tensor = self._taken
         if tensor is None:
             self._taken = tensor = self._tensor
@@ -38,7 +38,7 @@ class ReplaceableValue:
             self._tensor = tensor
 
     def present(self) -> Any:
-        """The value; while another thread writes into it, the one after that.
+        """Return the value; while another thread writes into it, the one after that.
 
         Python that is called from such a run, or that it waits for, gets what is there by now.
         """
@@ -46,7 +46,7 @@ class ReplaceableValue:
         return locking.wait_to_read(self) if tensor is None else tensor
 
     def lend(self) -> Any:
-        """Let what a run that is in Python has written so far be the value."""
+        """Let the value written so far, by a run that is in Python, be the variable's."""
         if self._tensor is None:
             self._tensor, self._taken = wrap(np.array(self._taken._array)), None
         return self._tensor

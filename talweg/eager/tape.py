@@ -169,7 +169,7 @@ class GradientTape(dispatch.Recorder):
 
     @property
     def notes(self) -> Notes:
-        """What is remembered beside the records, for whoever asks why there is no gradient."""
+        """The notes beside the records, for questions about absent gradients."""
         if self._notes is None:
             self._notes = Notes()
         self._notes.began = self._began
@@ -199,7 +199,7 @@ class GradientTape(dispatch.Recorder):
                 )
 
     def watched_variables(self) -> tuple:
-        """The variables watched so far, in the order in which they were made."""
+        """Return the variables watched so far, in the order in which they were made."""
         return tuple(sorted(self._variables.values(), key=lambda variable: variable.number))
 
     def stop_recording(self) -> _Pause:
@@ -228,7 +228,7 @@ class GradientTape(dispatch.Recorder):
         output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of `target` (summed over its elements) by each source.
+        """Return the gradient of `target` (summed over its elements) by each source.
 
         `target` and `sources` are tensors, variables or nests of these; the result is a nest like
         `sources`.  `output_gradients`, a nest like `target`, weighs the elements of the target.
@@ -294,7 +294,7 @@ class GradientTape(dispatch.Recorder):
             self._stop()
 
     def _end_use(self, absent: bool = False) -> None:
-        """Let go of what was recorded, unless a gradient was absent: somebody may ask why."""
+        """Drop the records, unless a gradient was absent: somebody may ask why."""
         if not self._persistent:
             self._used = True
             if not absent:
@@ -302,7 +302,7 @@ class GradientTape(dispatch.Recorder):
                 self._watched, self._reads, self._made = set(), {}, set()
 
     def _target(self, leaf: object) -> Any:
-        """A target as the value that was recorded."""
+        """Return a target as the value that was recorded."""
         if isinstance(leaf, Tensor):
             return leaf
         if hasattr(leaf, "handle_read"):
@@ -324,7 +324,7 @@ class GradientTape(dispatch.Recorder):
         )
 
     def _seeds(self, targets: list, given: object) -> list:
-        """What each target's cotangent starts from: ones, or what the caller gave."""
+        """Return the first cotangent of each target: ones, or the caller's."""
         if given is None:
             return [ones_of(t) if t.dtype.is_differentiable else None for t in targets]
         flat = structure.flatten(given)
@@ -344,7 +344,7 @@ class GradientTape(dispatch.Recorder):
         """Gradients by tensors and variables; a variable's is the sum over its reads."""
         groups = [self._parts(source) for source in flat_sources]
         tensors = [part for parts in groups for part in parts]
-        found = iter(self._pulled(targets, seeds, tensors))
+        found = iter(self._pull_back(targets, seeds, tensors))
         results = []
         for parts in groups:
             total = None
@@ -353,8 +353,8 @@ class GradientTape(dispatch.Recorder):
             results.append(total)
         return results
 
-    def _pulled(self, targets: list, seeds: list, tensors: list) -> list:
-        """The reverse sweep; in a graph its operations have a name scope of their own."""
+    def _pull_back(self, targets: list, seeds: list, tensors: list) -> list:
+        """Return the reverse sweep; in a graph its operations have a name scope of their own."""
         graph = dispatch.context.base
         if graph is None:
             return pullback(self._records or [], targets, seeds, tensors)
@@ -362,7 +362,7 @@ class GradientTape(dispatch.Recorder):
             return pullback(self._records or [], targets, seeds, tensors)
 
     def _parts(self, source: Any) -> list:
-        """The recorded tensors a source stands for."""
+        """Return the recorded tensors a source stands for."""
         if isinstance(source, Tensor):
             return [source] if id(source) in self._watched else []
         if hasattr(source, "handle_read"):
@@ -413,7 +413,7 @@ class GradientTape(dispatch.Recorder):
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The derivative of every element of `target` by every element of each source.
+        """Return the derivative of every element of `target` by every element of each source.
 
         A source of shape S and a target of shape T give a tensor of shape T + S.  All rows are
         computed at once by batching; `experimental_use_pfor=False` computes one after the other.
@@ -449,7 +449,7 @@ class GradientTape(dispatch.Recorder):
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The Jacobian of each row of `target` by the same row of `source`.
+        """Return the Jacobian of each row of `target` by the same row of `source`.
 
         target [b, ...T], source [b, ...S] -> [b, ...T, ...S]; rows must not depend on other rows.
         ValueError where the first dimensions differ.
@@ -495,7 +495,7 @@ _LEAVES = (EagerTensor, Variable)
 
 
 def _leaves(value: object) -> list:
-    """The leaves of a nest, with variables in place of what stands for them."""
+    """Return the leaves of a nest, with variables in place of their stand-ins."""
     return [variable_of(leaf) for leaf in structure.flatten(value)]
 
 

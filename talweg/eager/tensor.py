@@ -63,7 +63,7 @@ class EagerTensor(Tensor):
 
     @property
     def device(self) -> str:
-        """Where the value is, as TensorFlow spells it."""
+        """The device of the value, as TensorFlow spells it."""
         try:
             return self._device
         except AttributeError:
@@ -108,7 +108,7 @@ class EagerTensor(Tensor):
     # -- out to Python and NumPy
 
     def _leave(self) -> Any:
-        """The array; active recorders are told that the value leaves for NumPy or Python."""
+        """Return the array; active recorders are told that the value leaves for NumPy or Python."""
         if state.busy:
             if state.observer is not None:
                 state.observer.left(self)
@@ -214,7 +214,7 @@ class EagerTensor(Tensor):
         raise NotImplementedError("eval is not supported when eager execution is enabled.")
 
     def consumers(self) -> list:
-        """NotImplementedError: eager tensors do not know who used them."""
+        """Raise NotImplementedError: eager tensors do not know their users."""
         raise NotImplementedError("consumers not supported when eager execution is enabled.")
 
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> EagerTensor:
@@ -222,7 +222,7 @@ class EagerTensor(Tensor):
 
 
 def wrap(array: object) -> EagerTensor:
-    """An EagerTensor around `array` (a NumPy array or scalar), without a copy."""
+    """Return an EagerTensor around `array` (a NumPy array or scalar), without a copy."""
     tensor = _new(EagerTensor)
     tensor._array = array
     return tensor
@@ -244,7 +244,7 @@ def _hook_operator(operation: str) -> Callable[[Any, Any], Any]:
 def _fast(
     stem: str, operation: str, prim: Primitive, kernel: Callable[..., Any], dtypes: frozenset
 ):
-    """The operator and its reflection: straight to `kernel` for plain operands of one dtype.
+    """Return the operator and its reflection: straight to `kernel` for plain operands of one dtype.
 
     Recorders are shown the application as `dispatch.bind` would.  What is not plain, or fails, goes
     to the hook, which converts and reports.
@@ -282,7 +282,7 @@ def _fast(
             pass_out(error)
             raise
 
-    def reflected(self: EagerTensor, other: float | np.ndarray) -> Any:
+    def apply_reflected(self: EagerTensor, other: float | np.ndarray) -> Any:
         x = self._array
         kind = type(other)
         dtype = x.dtype
@@ -303,7 +303,7 @@ def _fast(
             pass_out(error)
             raise
 
-    return operate, reflected
+    return operate, apply_reflected
 
 
 def _show(prim: Primitive, operands: tuple, result: EagerTensor) -> None:
@@ -346,7 +346,7 @@ state.plain, state.evaluate = EagerTensor, evaluate
 
 
 def array_of(value: object) -> Any:
-    """The array of an eager tensor, or of a constant of a graph.
+    """Return the array of an eager tensor, or of a constant of a graph.
 
     NeedsStaticError for other tensors of a graph, InvalidArgumentError for what is no such tensor.
     """

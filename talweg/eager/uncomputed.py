@@ -39,7 +39,7 @@ class UncomputedTensor(Tensor):
 
     @property
     def interpreter(self) -> Any:  # type: ignore[override]
-        """What applies primitives to it."""
+        """The interpreter that applies primitives to it."""
         return INTERPRETER
 
     @property
@@ -65,7 +65,7 @@ class UncomputedInterpreter:
     level = UncomputedTensor.level
 
     def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
-        """Results that are not computed, except of what passes values along."""
+        """Return results that are not computed, except where an operation passes values along."""
         if prim.effect in STRUCTURED:
             return structured.evaluate_structured(prim, operands, params)
         found = results_of(prim, operands, params)
@@ -78,7 +78,7 @@ INTERPRETER = UncomputedInterpreter()
 
 
 def results_of(prim: Primitive, operands: tuple, params: dict) -> Any:
-    """What is known of the result(s) of `prim`."""
+    """Return the abstract value(s) of the result(s) of `prim`."""
     avals = []
     for x in operands:
         avals.append(Aval(x.dims, x.dtype) if isinstance(x, Tensor) else avals_of([x])[0])

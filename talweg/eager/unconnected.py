@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class UnconnectedGradients(enum.Enum):
-    """What the gradient is where there is no path: `None`, zeros, or an error that explains."""
+    """The value of a gradient without a path: `None`, zeros, or an error that explains."""
 
     NONE = "none"
     ZERO = "zero"

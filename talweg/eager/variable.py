@@ -176,12 +176,12 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
 
     @property
     def device(self) -> str:
-        """Where the value is."""
+        """The device of the value."""
         return DEVICE
 
     @property
     def handle(self) -> Handle:
-        """What graphs know of this variable."""
+        """The handle by which graphs know this variable."""
         if self._handle is None:
             with _handles:
                 if self._handle is None:
@@ -198,7 +198,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         return f"{self._shared_name}_{self.number}"
 
     def get_shape(self) -> TensorShape:
-        """The shape (the older spelling)."""
+        """Return the shape (the older spelling)."""
         return self._shape
 
     def set_shape(self, shape: TensorShape) -> None:
@@ -206,17 +206,17 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         self._shape = self._shape.merge_with(shape)
 
     def experimental_ref(self) -> Reference:
-        """A hashable stand-in (the older spelling)."""
+        """Return a hashable stand-in (the older spelling)."""
         return Reference(self)
 
     def ref(self) -> Reference:
-        """A hashable stand-in for this very object."""
+        """Return a hashable stand-in for this very object."""
         return Reference(self)
 
     # -- reading
 
     def value(self) -> Any:
-        """The present value; while a tape records, it is told of the reading."""
+        """Return the present value; while a tape records, it is told of the reading."""
         tensor = self._tensor
         if tensor is None:
             tensor = self.present()
@@ -232,15 +232,15 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
     read_value = value
 
     def handle_read(self) -> Any:
-        """The present value, without telling tapes."""
+        """Return the present value, without telling tapes."""
         return self.present()
 
     def numpy(self) -> Any:
-        """A copy of the value as an array or NumPy scalar."""
+        """Return a copy of the value as an array or NumPy scalar."""
         return self.value().numpy()
 
     def eval(self, session: object = None) -> Any:
-        """The value as an array (eager variables need no session)."""
+        """Return the value as an array (eager variables need no session)."""
         return self.numpy()
 
     @property
@@ -249,7 +249,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         return
 
     def initialized_value(self) -> Any:
-        """The present value; eager variables are always initialized."""
+        """Return the present value; eager variables are always initialized."""
         return self.value()
 
     def is_initialized(self, name: str | None = None) -> Any:
@@ -257,11 +257,11 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         return convert_to_tensor(True)
 
     def sparse_read(self, indices: object, name: str | None = None) -> Any:
-        """The rows named by `indices`."""
+        """Return the rows named by `indices`."""
         return hooks.gather(self, indices)
 
     def gather_nd(self, indices: object, name: str | None = None) -> Any:
-        """The slices named by `indices`."""
+        """Return the slices named by `indices`."""
         return hooks.gather_nd(self, indices)
 
     def __getitem__(self, key: Any) -> Any:
@@ -299,7 +299,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
     # -- writing
 
     def _accept(self, value: object, what: str) -> Any:
-        """`value` as a tensor of this variable's dtype, checked against its shape."""
+        """Return `value` as a tensor of this variable's dtype, checked against its shape."""
         tensor = convert_to_tensor(value, dtype=self._dtype)
         self._check_assigned(tensor, what)
         return tensor
@@ -352,14 +352,14 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
             recorder.note_write(self, tensor)
 
     def _trace_update(self, rule: str, value: object, read_value: bool = True) -> Any:
-        """A change of the variable inside a trace."""
+        """Return a change of the variable inside a trace."""
         value = convert_to_tensor(value, dtype=self._dtype)
         if rule == "assign":
             self._check_assigned(value)
-        self._traced(rule, value)
+        self._update_in_trace(rule, value)
         return self if read_value else None
 
-    def _traced(self, rule: str, *operands: object, **params: object) -> Any:
+    def _update_in_trace(self, rule: str, *operands: object, **params: object) -> Any:
         """A change by one of the rules of `update_variable`, inside a trace; the variable."""
         hooks.update_variable(*operands, variable=self.handle, rule=rule, **params)
         return self
@@ -373,18 +373,18 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         present = self._tensor
         done = False
         if present is not None and self._held is None:
-            made = self._updated(present, delta, kernel, what)
+            made = self._compute_update(present, delta, kernel, what)
             own = vars(self)  # `_tensor` may be a property: no call between these lines
             if self._held is None and self._group is None and own["_tensor"] is present:
                 own["_tensor"] = made
                 done = True
         if not done:  # somebody holds it, or another thread was faster
             with locking.holding(self):
-                self._tensor = self._updated(self.present(), delta, kernel, what)
+                self._tensor = self._compute_update(self.present(), delta, kernel, what)
         if dispatch.state.observer is not None:
             dispatch.state.observer.variable_written(self, True)
 
-    def _updated(
+    def _compute_update(
         self, present: Any, delta: Any, kernel: Callable[[Any, Any], Any], what: str
     ) -> Any:
         if delta.dims != present.dims:

@@ -1,4 +1,4 @@
-"""How copies of a variable, one a replica, belong together."""
+"""Options for the copies of a variable, one for each replica."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How copies of a variable are combined; accepted, there is one copy here."""
+    """The ways to combine copies of a variable; accepted, there is one copy here."""
 
     NONE = 0
     SUM = 1

@@ -1,4 +1,4 @@
-"""`tf.variable_creator_scope`: who makes variables, in place of their classes."""
+"""`tf.variable_creator_scope`: functions that make variables, in place of their classes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ThroughCreators(type):
 
         def __call__(cls, *args: object, **kwargs: object) -> Any:
             try:
-                return cls.made(*args, **kwargs)
+                return cls.make_through_creators(*args, **kwargs)
             except Exception as error:
                 pass_out(error)
                 raise
 
-        def made(cls, *args: object, **kwargs: object) -> Any:
-            """A variable, from the creators if there are any."""
+        def make_through_creators(cls, *args: object, **kwargs: object) -> Any:
+            """Return a variable, from the creators if there are any."""
             creators = dispatch.context.creators
             if not creators or "through_creators" not in cls.__dict__:
                 return super().__call__(*args, **kwargs)

@@ -29,7 +29,7 @@ def add_variable_operators(cls: Any) -> None:
     for stem in ("add", "sub", "mul", "truediv", "pow", "matmul", "floordiv", "mod"):
         apply = getattr(operator, stem)
         setattr(cls, f"__{stem}__", _forward(apply))
-        setattr(cls, f"__r{stem}__", _reflected_operator(apply))
+        setattr(cls, f"__r{stem}__", _make_reflected_operator(apply))
         setattr(cls, f"__i{stem}__", _no_augmented)
     for name, method in own.items():
         setattr(cls, name, method)
@@ -51,7 +51,7 @@ def _forward(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return operate
 
 
-def _reflected_operator(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _make_reflected_operator(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operate(self: Any, other: float) -> Any:
         try:
             return apply(other, self.value())

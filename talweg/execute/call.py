@@ -25,7 +25,7 @@ from talweg.core.errors import (
     is_coded,
     lacks_memory,
 )
-from talweg.kernels.progression import refused_size
+from talweg.kernels.progression import explain_refused_size
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
@@ -134,7 +134,9 @@ def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> A
             text = compose("TW209", f"{prim.name}: not enough memory: {error}")
             raise ResourceExhaustedError(None, None, text) from None
         inferred = _infer(prim, arrays, params)
-        refused = refused_size(prim.name, error, () if prim.multiple else (inferred.dims or ()))
+        refused = explain_refused_size(
+            prim.name, error, () if prim.multiple else (inferred.dims or ())
+        )
         if refused is not None:
             raise refused from None
         described = ", ".join(repr(aval) for aval in avals_of(arrays))

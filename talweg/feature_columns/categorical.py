@@ -57,11 +57,11 @@ class _Keyed(CategoricalColumn):
         return {self.key: VarLenFeature(getattr(self, "dtype", int64))}
 
     def ids_of(self, values: object) -> Any:
-        """The ids of values."""
+        """Return the ids of values."""
         raise NotImplementedError
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The ids."""
+        """Return the ids."""
         x = to_sparse(transformation_cache.get(self.key, state_manager))
         if (x.dtype is string) is not (as_dtype(getattr(self, "dtype", int64)) is string):
             raise value_error("TW102", f"feature {self.key} has dtype {x.dtype.name}")
@@ -110,7 +110,7 @@ class HashedCategoricalColumn(_Hashed, _Keyed):
         return self.hash_bucket_size
 
     def ids_of(self, values: Any) -> Any:
-        """The hash of each value."""
+        """Return the hash of each value."""
         text = values if values.dtype is string else as_string(values)
         return to_hash_bucket_fast(text, self.hash_bucket_size)
 
@@ -132,7 +132,7 @@ class VocabularyListCategoricalColumn(_VocabularyList, _Keyed):
         return len(self.vocabulary_list) + self.num_oov_buckets
 
     def ids_of(self, values: object) -> Any:
-        """The places of the words."""
+        """Return the places of the words."""
         words = list(self.vocabulary_list)
         kind = string if self.dtype is string else int64
         pairs = KeyValueTensorInitializer(words, np.arange(len(words)), kind, int64)
@@ -158,7 +158,7 @@ class VocabularyFileCategoricalColumn(_VocabularyFile, _Keyed):
         return self.vocabulary_size + self.num_oov_buckets
 
     def ids_of(self, values: object) -> Any:
-        """The lines of the words."""
+        """Return the lines of the words."""
         kind = string if self.dtype is string else int64
         lines = TextFileIndex.WHOLE_LINE, int64, TextFileIndex.LINE_NUMBER
         pairs = TextFileInitializer(self.vocabulary_file, kind, *lines, self.vocabulary_size)
@@ -200,7 +200,7 @@ class CrossedColumn(_Crossed, CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict:
-        """Those of the features; names alone are strings."""
+        """The specification of the features; names alone are strings."""
         found: dict = {}
         for key in self.keys:
             spec = {key: VarLenFeature(string)} if isinstance(key, str) else key.parse_example_spec
@@ -208,7 +208,7 @@ class CrossedColumn(_Crossed, CategoricalColumn):
         return found
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The hash of each combination."""
+        """Return the hash of each combination."""
         parts = []
         for key in self._leaves():
             if isinstance(key, str):
@@ -242,7 +242,7 @@ class WeightedCategoricalColumn(_Weighted, CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict:
-        """Those of both."""
+        """The specification of both columns."""
         own = {self.weight_feature_key: VarLenFeature(self.dtype)}
         return {**self.categorical_column.parse_example_spec, **own}
 
@@ -343,7 +343,7 @@ def categorical_column_with_vocabulary_file(
     num_oov_buckets: int = 0,
     file_format: str | None = None,
 ) -> VocabularyFileCategoricalColumn:
-    """As `categorical_column_with_vocabulary_list`, with a word on each line of a file."""
+    """Make a categorical column whose vocabulary stands in a file, a word on each line."""
     check_key(key)
     if not vocabulary_file:
         raise value_error("TW207", f"Missing vocabulary_file in {key}.", "a path")

@@ -1,4 +1,4 @@
-"""What columns of features share: how raw features are found, and what becomes of them."""
+"""The base classes of feature columns: look-up of raw features, and their transformation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StateManager:
         dtype: DTypeLike | None = None,
         **options: object,
     ) -> Any:
-        """A new variable of a column; ValueError if it has one of this name."""
+        """Return a new variable of a column; ValueError if it has one of this name."""
         if name in self._cols_to_vars_map[feature_column]:
             raise value_error("TW207", f"the column {feature_column} has a variable {name!r}")
         options["trainable"] = self._trainable and options.get("trainable", True)
@@ -48,7 +48,7 @@ class StateManager:
         return made
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
-        """The variable of a column; ValueError if it has none of that name."""
+        """Return the variable of a column; ValueError if it has none of that name."""
         if name not in self._cols_to_vars_map[feature_column]:
             raise value_error("TW207", f"the column {feature_column} has no variable {name!r}")
         return self._cols_to_vars_map[feature_column][name]
@@ -62,7 +62,7 @@ class StateManager:
         return name in self._cols_to_resources_map[feature_column]
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
-        """What was kept of a column; ValueError if there is nothing of that name."""
+        """Return a column's resource; ValueError if there is none of that name."""
         if not self.has_resource(feature_column, name):
             raise value_error("TW207", f"the column {feature_column} has nothing named {name!r}")
         return self._cols_to_resources_map[feature_column][name]
@@ -74,16 +74,16 @@ class FeatureColumn:
 
     @property
     def name(self) -> str:
-        """What variables of the column are named by."""
+        """The name from which the column's variables get theirs."""
         raise NotImplementedError
 
     @property
     def parse_example_spec(self) -> dict:
-        """What `tf.io.parse_example` needs to read the features."""
+        """The specification that `tf.io.parse_example` needs to read the features."""
         raise NotImplementedError
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """What the features become, without variables."""
+        """Transform the features, without variables."""
         raise NotImplementedError
 
     def create_state(self, state_manager: Any) -> None:
@@ -100,7 +100,7 @@ class DenseColumn(FeatureColumn):
         raise NotImplementedError
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The numbers of a batch."""
+        """Return the numbers of a batch."""
         raise NotImplementedError
 
 
@@ -109,11 +109,11 @@ class CategoricalColumn(FeatureColumn):
 
     @property
     def num_buckets(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         raise NotImplementedError
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any = None) -> tuple:
-        """The ids of a batch, and their weights or None."""
+        """Return the ids of a batch, and their weights or None."""
         return transformation_cache.get(self, state_manager), None
 
 
@@ -130,7 +130,7 @@ class FeatureTransformationCache:
         self._features, self._made = dict(features), {}
 
     def get(self, key: Any, state_manager: Any = None) -> Any:
-        """The raw feature of a name, or what a column makes; ValueError for a name without one."""
+        """Return the raw feature of a name, or a column's result; ValueError if unknown."""
         if isinstance(key, str):
             if key not in self._made:
                 self._made[key] = self._raw(key)
@@ -157,7 +157,7 @@ class FeatureTransformationCache:
 
 
 def to_sparse(x: Any, dtype: DTypeLike | None = None) -> SparseTensor:
-    """A SparseTensor; of a dense one without -1 and empty strings."""
+    """Return a SparseTensor; of a dense one without -1 and empty strings."""
     if isinstance(x, SparseTensor):
         return x
     absent = "" if x.dtype is string else -1
@@ -166,7 +166,7 @@ def to_sparse(x: Any, dtype: DTypeLike | None = None) -> SparseTensor:
 
 
 def check_key(key: Any) -> None:
-    """ValueError for what is no name of a feature."""
+    """Raise ValueError for a value that is no name of a feature."""
     if not isinstance(key, str):
         raise value_error("TW104", f"key must be a string. Got: {type(key).__name__}", "a string")
 

@@ -51,14 +51,14 @@ class NumericColumn(_Numeric, DenseColumn):
         return TensorShape(self.shape)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The numbers as float32, normalized."""
+        """Return the numbers as float32, normalized."""
         x = transformation_cache.get(self.key, state_manager)
         if isinstance(x, SparseTensor):
             raise value_error("TW104", f"{self.key} is sparse", "a dense feature")
         return cast(x if self.normalizer_fn is None else self.normalizer_fn(x), float32)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The numbers of a batch."""
+        """Return the numbers of a batch."""
         return transformation_cache.get(self, state_manager)
 
 
@@ -72,7 +72,7 @@ class BucketizedColumn(_Bucketized, DenseColumn, CategoricalColumn):
 
     @property
     def name(self) -> str:
-        """The name of the numbers, and what is done to them."""
+        """The name of the numbers, with their normalization."""
         return f"{self.source_column.name}_bucketized"
 
     @property
@@ -91,19 +91,19 @@ class BucketizedColumn(_Bucketized, DenseColumn, CategoricalColumn):
         return (len(self.boundaries) + 1) * math.prod(self.source_column.shape)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The number of the bucket of each number."""
+        """Return the number of the bucket of each number."""
         x = transformation_cache.get(self.source_column, state_manager)
         edges = np.array(self.boundaries, np.float32)
         flat = look_up("searchsorted")(edges, reshape(x, [-1]), side="right", out_type=int64)
         return reshape(flat, look_up("shape")(x))
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The buckets as one-hot vectors."""
+        """Return the buckets as one-hot vectors."""
         found = transformation_cache.get(self, state_manager)
         return look_up("one_hot")(found, len(self.boundaries) + 1, dtype=float32)
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any = None) -> tuple:
-        """The buckets as ids, those of the second number behind those of the first."""
+        """Return the buckets as ids, those of the second number behind those of the first."""
         found = transformation_cache.get(self, state_manager)
         count = math.prod(self.source_column.shape)
         ids = reshape(found, [-1, count]) + np.arange(count) * (len(self.boundaries) + 1)
@@ -147,7 +147,7 @@ def _tuples(value: object) -> Any:
 
 @export("feature_column.bucketized_column")
 def bucketized_column(source_column: Any, boundaries: Sequence[float]) -> BucketizedColumn:
-    """The buckets between sorted boundaries that the numbers of a column fall into.
+    """Return the buckets between sorted boundaries that the numbers of a column fall into.
 
     >>> import talweg as tf
     >>> tf.feature_column.bucketized_column(tf.feature_column.numeric_column("age"), [18, 65]).name

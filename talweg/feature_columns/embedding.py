@@ -22,7 +22,7 @@ class _Indicator(NamedTuple):
 
 
 class IndicatorColumn(_Indicator, DenseColumn):
-    """How often each id is there, or the sum of its weights."""
+    """The counts of each id, or the sums of its weights."""
 
     @property
     def name(self) -> str:
@@ -40,7 +40,7 @@ class IndicatorColumn(_Indicator, DenseColumn):
         return TensorShape([1, self.categorical_column.num_buckets])
 
     def transform_feature(self, transformation_cache: object, state_manager: Any = None) -> Any:
-        """The counts."""
+        """Return the counts."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)
         dense = look_up("sparse.to_dense")(ids, -1)
@@ -50,7 +50,7 @@ class IndicatorColumn(_Indicator, DenseColumn):
         return look_up("reduce_sum")(hot, axis=-2)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The counts of a batch."""
+        """Return the counts of a batch."""
         return transformation_cache.get(self, state_manager)
 
 
@@ -105,29 +105,31 @@ class EmbeddingColumn(_Embedding, DenseColumn):
         )
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The ids."""
+        """Return the ids."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
         """The rows of a batch; `state_manager.get_variable(column, name)` gives the table."""
         table = state_manager.get_variable(self, "embedding_weights")
-        return self.looked_up(table, transformation_cache, state_manager)
+        return self.look_up_rows(table, transformation_cache, state_manager)
 
-    def looked_up(self, table: Any, transformation_cache: Any, state_manager: object = None) -> Any:
-        """The rows of a batch, of this table."""
+    def look_up_rows(
+        self, table: Any, transformation_cache: Any, state_manager: object = None
+    ) -> Any:
+        """Return the rows of a batch, of this table."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)
         if self.ckpt_to_load_from is not None:
             raise value_error("TW104", "ckpt_to_load_from", "tf.train.Checkpoint for the table")
         find = look_up("nn.safe_embedding_lookup_sparse")
-        found = find(
+        rows = find(
             table,
             ids,
             sparse_weights=weights,
             combiner=self.combiner,
             max_norm=self.max_norm,
         )
-        return reshape(found, [shape_of(ids)[0], self.dimension]) if ids.shape.rank == 2 else found
+        return reshape(rows, [shape_of(ids)[0], self.dimension]) if ids.shape.rank == 2 else rows
 
 
 class SharedEmbeddingColumn(EmbeddingColumn):
@@ -156,7 +158,7 @@ def _draw_initial(initializer: object, dimension: int) -> Any:
 
 @export("feature_column.indicator_column")
 def indicator_column(categorical_column: Any) -> IndicatorColumn:
-    """How often each id of a column is in an example, or the sum of its weights.
+    """Make a column that counts each id of a column in an example, or sums its weights.
 
     >>> import talweg as tf
     >>> ids = tf.feature_column.categorical_column_with_identity("word", 3)

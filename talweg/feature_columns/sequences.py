@@ -50,12 +50,12 @@ class SequenceCategoricalColumn(_SequenceCategorical, CategoricalColumn):
         return self.categorical_column.parse_example_spec
 
     def transform_feature(self, transformation_cache: object, state_manager: Any = None) -> Any:
-        """The ids, [batch, steps, 1]."""
+        """Return the ids, [batch, steps, 1]."""
         ids = self.categorical_column.transform_feature(transformation_cache, state_manager)
         return look_up("sparse.expand_dims")(ids, -1)
 
     def get_sequence_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> tuple:
-        """The ids of a batch, without weights."""
+        """Return the ids of a batch, without weights."""
         return self.get_sparse_tensors(transformation_cache, state_manager)
 
 
@@ -86,12 +86,12 @@ class SequenceNumericColumn(_SequenceNumeric, SequenceDenseColumn):
         return TensorShape(self.shape)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The numbers, normalized."""
+        """Return the numbers, normalized."""
         x = transformation_cache.get(self.key, state_manager)
         return x if self.normalizer_fn is None else self.normalizer_fn(x)
 
     def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> tuple:
-        """The numbers [batch, steps, *shape], and how many steps each example has."""
+        """Return the numbers [batch, steps, *shape], and how many steps each example has."""
         x = transformation_cache.get(self, state_manager)
         dense = look_up("sparse.to_dense")(x, self.default_value)
         size = TensorShape(self.shape).num_elements()
@@ -106,7 +106,7 @@ class SequenceNumericColumn(_SequenceNumeric, SequenceDenseColumn):
 def sequence_categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_identity`, of sequences."""
+    """Make a column as `categorical_column_with_identity` does, of sequences."""
     column = categorical_column_with_identity(key, num_buckets, default_value)
     return SequenceCategoricalColumn(column)
 
@@ -115,7 +115,7 @@ def sequence_categorical_column_with_identity(
 def sequence_categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: DTypeLike = string
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_hash_bucket`, of sequences."""
+    """Make a column as `categorical_column_with_hash_bucket` does, of sequences."""
     column = categorical_column_with_hash_bucket(key, hash_bucket_size, dtype)
     return SequenceCategoricalColumn(column)
 
@@ -128,7 +128,7 @@ def sequence_categorical_column_with_vocabulary_list(
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_vocabulary_list`, of sequences."""
+    """Make a column as `categorical_column_with_vocabulary_list` does, of sequences."""
     given = key, vocabulary_list, dtype, default_value, num_oov_buckets
     return SequenceCategoricalColumn(categorical_column_with_vocabulary_list(*given))
 
@@ -142,7 +142,7 @@ def sequence_categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: DTypeLike = string,
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_vocabulary_file`, of sequences."""
+    """Make a column as `categorical_column_with_vocabulary_file` does, of sequences."""
     given = key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets
     return SequenceCategoricalColumn(categorical_column_with_vocabulary_file(*given))
 
@@ -155,7 +155,7 @@ def sequence_numeric_column(
     dtype: Any = float32,
     normalizer_fn: object = None,
 ) -> SequenceNumericColumn:
-    """As `numeric_column`, of sequences; default_value fills up short ones.
+    """Make a column as `numeric_column` does, of sequences; default_value fills up short ones.
 
     >>> import talweg as tf
     >>> tf.feature_column.sequence_numeric_column("speed").parse_example_spec
@@ -175,7 +175,7 @@ def sequence_numeric_column(
 
 @export("feature_column.make_parse_example_spec")
 def make_parse_example_spec(feature_columns: Any) -> dict:
-    """What `tf.io.parse_example` needs to read the features of columns.
+    """Return the specification that `tf.io.parse_example` needs to read the features of columns.
 
     ValueError for what is no column, and for a feature that two columns read in different ways.
 

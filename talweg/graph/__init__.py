@@ -1,4 +1,4 @@
-"""The graph layer defines what a program is: nodes (primitives applied to nodes), bodies, nests.
+"""The graph layer defines programs: nodes (primitives applied to nodes), bodies, nests.
 
 Knows no executor.
 """

@@ -1,4 +1,4 @@
-"""Look-up of a graph's tensors and operations by name, and what is noted about them."""
+"""Look-up of a graph's tensors and operations by name, and the notes about them."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ def guard_reads(graph: Any, tensor: Any, kind: type) -> Any:
         return tensor
     found: dict[Node, Any] = {}  # tensors, since what nobody holds leaves the graph
     for node in order:
-        found[node] = _guarded_node(graph, node, found, kind)
+        found[node] = _guard_node(graph, node, found, kind)
     return found[tensor.node]
 
 
-def _guarded_node(graph: Any, node: Node, found: dict[Node, Any], kind: type) -> Any:
+def _guard_node(graph: Any, node: Node, found: dict[Node, Any], kind: type) -> Any:
     if node.prim.role is Role.READ and not node.inputs:
         owner = node.params["variable"].owner()
         return owner.initialized_value() if isinstance(owner, kind) else graph.symbol(node)

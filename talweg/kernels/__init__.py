@@ -1,1 +1,1 @@
-"""NumPy text of what is more than one NumPy call; imports nothing but NumPy, SciPy and `core`."""
+"""NumPy kernels of more than one NumPy call; they import nothing but NumPy, SciPy and `core`."""

@@ -116,7 +116,7 @@ def _is_main() -> bool:
 
 
 def _begin_call(kernel: Callable[..., Any], arrays: tuple, params: dict) -> LibraryCall | None:
-    """A call that has begun; None where there can be no thread for it."""
+    """Return a call that has begun; None where there can be no thread for it."""
     try:
         check_room()
         call = LibraryCall(kernel, arrays, params)

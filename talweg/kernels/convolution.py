@@ -126,7 +126,7 @@ def _is_pointwise(kernel, strides: Sequence[int], padding: Sequence[tuple[int, i
 
 
 def _by_group(w: np.ndarray, groups: int):
-    """A view of w as matrices `[groups, taps * C/groups, M/groups]`."""
+    """Return a view of w as matrices `[groups, taps * C/groups, M/groups]`."""
     return w.reshape(-1, groups, w.shape[-1] // groups).swapaxes(0, 1)
 
 
@@ -234,7 +234,7 @@ def _scatter_rows(
     dilation: Sequence[int],
     groups: int,
 ):
-    """As `_scatter_planes` with channels in front, so that few channels still make long rows."""
+    """Scatter as `_scatter_planes`, with channels in front: few channels still make long rows."""
     kernel, outputs, depth = w.shape[:-2], g.shape[1:-1], w.shape[-2]
     taps, sizes = math.prod(kernel), total.shape[1:-1]
     matrices = _by_group(w, groups)
@@ -265,7 +265,7 @@ def _along_rows(weights, width):
 def _tap_view(
     x: np.ndarray, place, outputs, index, kernel, strides: Sequence[int], dilation: Sequence[int]
 ):
-    """What tap `index` of a tile reads of a padded x: a view of the shape of the tile."""
+    """Return the view of a padded x that tap `index` of a tile reads, in the tile's shape."""
     offsets = np.unravel_index(index, kernel)
     spans = []
     for axis, (offset, stride, step) in enumerate(zip(offsets, strides, dilation, strict=True)):

@@ -16,12 +16,12 @@ SEED = 0xDECAFCAFFE
 
 
 def length(s: Text) -> int:
-    """The number of bytes."""
+    """Return the number of bytes."""
     return len(s)
 
 
 def byte(s: Text, place: int) -> int:
-    """A byte."""
+    """Return a byte."""
     return s[place]
 
 
@@ -36,19 +36,19 @@ def word(s: Text, place: int) -> int:
 
 
 def rotate(x: int, places: int) -> int:
-    """The bits of a word turned to the right."""
+    """Return the bits of a word turned to the right."""
     x = x & MASK
     return ((x >> places) | (x << (64 - places))) & MASK
 
 
 def mix(x: int) -> int:
-    """A word with its high bits over its low ones."""
+    """Return a word with its high bits over its low ones."""
     x = x & MASK
     return x ^ (x >> 47)
 
 
 def of_two(u: int, v: int, factor: int) -> int:
-    """The hash of two words."""
+    """Return the hash of two words."""
     a = mix((u ^ v) * factor)
     return mix((v ^ a) * factor) * factor & MASK
 
@@ -152,7 +152,7 @@ def fingerprint(s: Text) -> int:
 
 
 def sip_round(v: int, w: int, x: int, y: int) -> tuple[int, int, int, int]:
-    """A round of SipHash over four words."""
+    """Return a round of SipHash over four words."""
     v = (v + w) & MASK
     x = (x + y) & MASK
     w = rotate(w, 51) ^ v

@@ -18,11 +18,11 @@ def transform(name: str, x: np.ndarray, **parameters: object) -> np.ndarray:
 
     It works on several rows at once, where NumPy's works on one.
     """
-    return _transformed(x, name=name, **parameters)
+    return _transform(x, name=name, **parameters)
 
 
 @make_interruptible(count_per_element(COST))
-def _transformed(x: np.ndarray, *, name: str, **parameters: object) -> np.ndarray:
+def _transform(x: np.ndarray, *, name: str, **parameters: object) -> np.ndarray:
     from scipy import fft
 
     workers = threads.get() or count_cores()

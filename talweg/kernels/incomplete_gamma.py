@@ -38,7 +38,7 @@ def derivatives_by_a(a, x: np.generic | np.ndarray, order: int):
 
 
 def _multiply(f: np.ndarray, g: np.ndarray):
-    """The product of two jets."""
+    """Return the product of two jets."""
     result = np.zeros_like(f)
     for k in range(len(f)):
         for j in range(k + 1):
@@ -47,7 +47,7 @@ def _multiply(f: np.ndarray, g: np.ndarray):
 
 
 def _divide(f: np.ndarray, g: np.ndarray):
-    """The quotient of two jets."""
+    """Return the quotient of two jets."""
     result = np.zeros_like(f)
     for k in range(len(f)):
         result[k] = (f[k] - sum(result[j] * g[k - j] for j in range(k))) / g[0]
@@ -55,7 +55,7 @@ def _divide(f: np.ndarray, g: np.ndarray):
 
 
 def _exponential(f: np.ndarray):
-    """The exponential of a jet: k yₖ = Σⱼ j fⱼ yₖ₋ⱼ."""
+    """Return the exponential of a jet: k yₖ = Σⱼ j fⱼ yₖ₋ⱼ."""
     result = np.zeros_like(f)
     result[0] = np.exp(f[0])
     for k in range(1, len(f)):
@@ -64,7 +64,7 @@ def _exponential(f: np.ndarray):
 
 
 def _front(a: np.ndarray, x: np.ndarray, order: int, shift: int):
-    """The jet of xᵃ e⁻ˣ / Γ(a + shift)."""
+    """Return the jet of xᵃ e⁻ˣ / Γ(a + shift)."""
     from scipy import special
 
     jet = np.zeros((order + 1, a.size))

@@ -17,13 +17,13 @@ from talweg.kernels.abandoned_calls import make_interruptible
 
 
 def conjugate_transpose(x: np.ndarray) -> Any:
-    """The conjugate transpose of the last two axes."""
+    """Return the conjugate transpose of the last two axes."""
     turned = np.swapaxes(x, -1, -2)
     return np.conjugate(turned) if x.dtype.kind == "c" else turned
 
 
 def count_multiplications(cost: float) -> Callable[..., float]:
-    """How many multiplications a kernel of matrices does that takes `cost` times a product."""
+    """Count the multiplications of a matrix kernel that takes `cost` times a product."""
 
     def work(x: np.ndarray, *others: np.ndarray, **_: object) -> float:
         last = others[-1] if others else x
@@ -58,7 +58,7 @@ def quietly(function: Callable[..., Any], *arrays: object, **params: object) -> 
 
 
 def singular(name: str) -> Exception:
-    """The error of a matrix that has no inverse."""
+    """Return the error of a matrix that has no inverse."""
     return invalid(
         "TW209",
         f"{name}: Input matrix is not invertible.",
@@ -68,7 +68,7 @@ def singular(name: str) -> Exception:
 
 
 def unsuccessful(name: str) -> Exception:
-    """The error of a decomposition that did not converge."""
+    """Return the error of a decomposition that did not converge."""
     return invalid(
         "TW209",
         f"{name}: the decomposition was not successful. The input might not be valid.",
@@ -77,7 +77,7 @@ def unsuccessful(name: str) -> Exception:
 
 
 def each(function: Callable[[Any], Any], x: Any, dims: tuple, dtype: Any = None) -> Any:
-    """`function` of each matrix of `x`, results of shape `dims`."""
+    """Return `function` of each matrix of `x`, results of shape `dims`."""
     lead = x.shape[:-2]
     result = np.empty((*lead, *dims), dtype or x.dtype)
     for index in np.ndindex(lead):
@@ -115,7 +115,7 @@ def cofactors(x: np.ndarray) -> Any:
 
 
 def matrix_solve(a: np.ndarray, b: np.ndarray, *, adjoint: bool) -> Any:
-    """The solution z of a z = b, or of aᴴ z = b."""
+    """Return the solution z of a z = b, or of aᴴ z = b."""
     try:
         result = np.linalg.solve(conjugate_transpose(a) if adjoint else a, b)
     except np.linalg.LinAlgError:
@@ -146,7 +146,7 @@ def _cholesky_or_nan(x: np.ndarray) -> Any:
 
 
 def triangular_solution(a: np.ndarray, b: np.ndarray, *, lower: bool, adjoint: bool) -> Any:
-    """The solution z of a z = b or aᴴ z = b for triangular a [..., m, m], b [..., m, n].
+    """Return the solution z of a z = b or aᴴ z = b for triangular a [..., m, m], b [..., m, n].
 
     One matrix: BLAS.  A batch of more matrices than rows: substitution over the whole batch at
     once.
@@ -266,7 +266,7 @@ def singular_values_and_vectors(x: np.ndarray, *, full: bool) -> tuple:
 
 
 def singular_values(x: np.ndarray) -> Any:
-    """The singular values, descending; NaN where x has NaN."""
+    """Return the singular values, descending; NaN where x has NaN."""
     try:
         return np.linalg.svd(x, compute_uv=False)
     except np.linalg.LinAlgError:
@@ -287,7 +287,7 @@ def pseudo_inverse(x: np.ndarray, cutoff: Any) -> Any:
 
 
 def tridiagonal_solution(diagonals: np.ndarray, b: np.ndarray) -> Any:
-    """The solution of a tridiagonal system.   diagonals [..., 3, m], b [..., m, k].
+    """Return the solution of a tridiagonal system.   diagonals [..., 3, m], b [..., m, k].
 
     Row 0 holds the superdiagonal from place 0, row 1 the diagonal, row 2 the subdiagonal from
     place 1.  NaN where a matrix is singular.
@@ -343,7 +343,7 @@ def exponential(x: np.ndarray) -> Any:
 
 
 def square_root(x: np.ndarray) -> Any:
-    """The principal square root; NaN where it is not real but x is."""
+    """Return the principal square root; NaN where it is not real but x is."""
     from scipy.linalg import sqrtm
 
     def one(matrix: np.ndarray) -> Any:
@@ -359,7 +359,7 @@ def square_root(x: np.ndarray) -> Any:
 
 @make_interruptible(count_multiplications(64))
 def logarithm(x: np.ndarray) -> Any:
-    """The principal logarithm of complex matrices, computed in double precision."""
+    """Return the principal logarithm of complex matrices, computed in double precision."""
     from scipy.linalg import logm
 
     def one(matrix: np.ndarray) -> Any:

@@ -33,7 +33,7 @@ THREADS = (  # names under which builds of OpenBLAS offer (set, get) of the numb
 
 @functools.cache
 def thread_functions() -> tuple[Callable[[int], Any], Callable[[], int]] | None:
-    """What sets and gets the number of threads of the OpenBLAS in NumPy's wheel; else None."""
+    """Return the functions that set and get the threads of NumPy's OpenBLAS; else None."""
     package = Path(np.__file__).parent
     for folder in (package.parent / "numpy.libs", package / ".dylibs"):
         for path in sorted(folder.glob("*openblas*")):
@@ -71,7 +71,7 @@ def matmul(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> Any:
 
 
 def limit_threads(work: int, product: Callable, *operands: object) -> Any:
-    """What a product of so many multiplications gives, on its share of BLAS's threads."""
+    """Compute a product of so many multiplications on its share of BLAS's threads."""
     functions = thread_functions() if work >= FEWEST else None
     before = functions[1]() if functions is not None else 1
     if functions is None or before == 1:
@@ -88,7 +88,7 @@ def limit_threads(work: int, product: Callable, *operands: object) -> Any:
 
 
 def worthwhile(work: int, most: int) -> int:
-    """How many threads, of as many as there are, a product is worth now."""
+    """Return the number of threads, of those there are, that a product is worth now."""
     if neighbours.busy and work <= MOST:
         return 1
     asked = settings.threads.get()

@@ -163,7 +163,7 @@ def window_counts(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """How many elements of x each window has, per spatial axis: numbers or vectors to multiply."""
+    """Count the elements of x in each window, per spatial axis: numbers or vectors to multiply."""
     if not any(map(any, padding)):
         return list(window)
     counts = []
@@ -191,7 +191,7 @@ def _lowest_integer(dtype: np.dtype):
 
 
 def _on_axis(values: np.ndarray, axis, ndim):
-    """A vector as an array of `ndim` axes that varies on `axis` only."""
+    """Return a vector as an array of `ndim` axes that varies on `axis` only."""
     return values.reshape([-1 if other == axis else 1 for other in range(ndim)])
 
 
@@ -254,7 +254,7 @@ def _reduce_axis(x: np.ndarray, axis, outputs, pairs, ufunc, identity, out):
 
 
 def _spread_axis(g: np.ndarray, axis, size, taps, stride, low, step):
-    """The transpose of a windowed sum along one axis."""
+    """Return the transpose of a windowed sum along one axis."""
     before = (slice(None),) * axis
     pairs = windows.axis_taps(size, g.shape[axis], taps, stride, low, step)
     shape = (*g.shape[:axis], size, *g.shape[axis + 1 :])
@@ -277,7 +277,7 @@ def _operands(
     dilation: Sequence[int],
     y,
 ):
-    """All three in their working dtypes, y made where it is missing."""
+    """Return all three in their working dtypes, y made where it is missing."""
     x = windows.widen(x)
     if y is None:
         y = max_pool(x, window, strides, padding, dilation)
@@ -301,7 +301,7 @@ def _are_disjoint(taps, stride, step):
 
 
 def _bits(array: np.ndarray):
-    """The elements of `array` as integers of the same size."""
+    """Return the elements of `array` as integers of the same size."""
     return array.view(f"i{array.itemsize}")
 
 

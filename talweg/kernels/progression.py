@@ -24,15 +24,15 @@ def allocate(function: str, make: Callable[..., Any], *arguments: object) -> Any
         return make(*arguments)
     except (MemoryError, ValueError) as error:
         dims = arguments[0] if type(arguments[0]) is tuple else ()
-        found = refused_size(function, error, dims)
+        found = explain_refused_size(function, error, dims)
         if found is None:
             text = compose("TW209", f"{function}: not enough memory: {error}")
             found = ResourceExhaustedError(None, None, text)
         raise found from None
 
 
-def refused_size(function: str, error: Exception, dims: tuple) -> OpError | None:
-    """What an error of NumPy's is, if it says that no array has this shape; else None.
+def explain_refused_size(function: str, error: Exception, dims: tuple) -> OpError | None:
+    """Translate an error of NumPy's about a shape that no array has; None for other errors.
 
     A negative size, more than 64 axes, and more elements than can be counted are invalid; what
     can be counted, and has no room in the address space, is too large.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def map_rows(function: Callable, batch: Any) -> Any:
-    """`batch` with `function` of every array and every `Rows` in it; None stays None."""
+    """Return `batch` with `function` of every array and every `Rows` in it; None stays None."""
     if batch is None:
         return None
     if type(batch) is List:
@@ -30,7 +30,7 @@ def map_rows(function: Callable, batch: Any) -> Any:
 
 
 def row_of(batch: object, place: int) -> Any:
-    """The variant (or array) of one slice."""
+    """Return the variant (or array) of one slice."""
 
     def take(value: np.ndarray) -> Any:
         return value.rows[place] if type(value) is Rows else value[place]
@@ -39,7 +39,7 @@ def row_of(batch: object, place: int) -> Any:
 
 
 def join_slices(rows: list) -> Any:
-    """The batch of cotangents of these slices: a tree, in which what slices lack is zero."""
+    """Return the batch of cotangents of these slices: a tree, in which what slices lack is zero."""
     present = [row for row in rows if row is not None]
     if not present:
         return None
@@ -66,7 +66,7 @@ def join_slices(rows: list) -> Any:
 
 
 def repeat_value(value: object, size: int) -> Any:
-    """The batch in which every slice has this value."""
+    """Return the batch in which every slice has this value."""
 
     def repeat(part: np.generic | np.ndarray) -> Any:
         if type(part) is Rows:  # of a batch around this one
@@ -78,7 +78,7 @@ def repeat_value(value: object, size: int) -> Any:
 
 
 def add_slices(batch: object) -> Any:
-    """The sum of the variants (or arrays) of all slices."""
+    """Return the sum of the variants (or arrays) of all slices."""
 
     def add(value: np.ndarray) -> Any:
         if type(value) is not Rows:
@@ -92,7 +92,7 @@ def add_slices(batch: object) -> Any:
 
 
 def nodes_of_values(history: History) -> dict:
-    """The inner nodes that a history, or a batch of them, has values of, in order."""
+    """Return the inner nodes that a history, or a batch of them, has values of, in order."""
     if type(history) is Rows:
         return {node: None for row in history.rows for node in nodes_of_values(row)}
     return {} if history is None else dict.fromkeys(history.values)

@@ -96,7 +96,7 @@ def reduce_rows(
 
 
 def _starts_in_order(rows: np.ndarray) -> np.ndarray | None:
-    """Where each run of equal rows starts; None if the rows are not in order."""
+    """Locate the start of each run of equal rows; None if the rows are not in order."""
     if rows[-1] < rows[0] or (rows[1:] < rows[:-1]).any():
         return None
     return np.append(0, np.flatnonzero(rows[1:] != rows[:-1]) + 1)

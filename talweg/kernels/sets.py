@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rows_of(indices: np.ndarray, values: np.ndarray) -> dict[tuple, set]:
-    """The set of values of each row; a row is all of an index but its last number."""
+    """Return the set of values of each row; a row is all of an index but its last number."""
     found: dict[tuple, set] = {}
     for place, value in zip(indices.tolist(), values.tolist()):
         found.setdefault(tuple(place[:-1]), set()).add(value)
@@ -48,7 +48,7 @@ def combine(operation: Callable[[set, set], set]) -> Callable[..., tuple]:
 
 
 def sizes(indices: np.ndarray, values: np.ndarray, shape: TensorShape, check: bool) -> np.ndarray:
-    """How many different values each row of a sparse tensor has; of the rows, all axes but one."""
+    """Count the different values in each row of a sparse tensor; rows are all axes but the last."""
     if len(shape) < 2:
         raise invalid("TW203", f"sets.size: a SparseTensor of shape {shape}", "a rank above 1")
     if check and len(indices) > 1:

@@ -43,7 +43,7 @@ def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
 
 
 def first_places(x: np.ndarray, count: int, descending: bool) -> np.ndarray:
-    """The first `count` places of `stable_order(x, descending)` in each row."""
+    """Return the first `count` places of `stable_order(x, descending)` in each row."""
     found = None
     if 0 < 2 * count <= x.shape[-1] and x.dtype.kind in "iuf" and x.shape[-1] > FEW:
         found = _up_to_the_last(x, count, descending)
@@ -127,7 +127,7 @@ def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         _, first, group, count = np.unique(x, True, True, True, equal_nan=False)
         group = group.reshape(-1)
     else:
-        first, group, count = _tabulate_groups(x) or _sorted_groups(x)
+        first, group, count = _tabulate_groups(x) or _sort_groups(x)
     is_first = np.zeros(x.size, np.int64)
     is_first[first] = 1
     rank = (np.cumsum(is_first) - 1)[first]
@@ -153,7 +153,7 @@ def _tabulate_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return first[there], groups[numbers], counts[there]
 
 
-def _sorted_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sort_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(first places, group of each element, sizes) of the groups of equal elements, by sorting."""
     order = stable_order(x)
     ordered = x[order]

@@ -25,7 +25,7 @@ def overlap(box: NDArray, others: NDArray) -> NDArray:
 
 
 def order_of(scores: NDArray, threshold: float) -> NDArray:
-    """The numbers of the scores above a threshold, best first, equal ones in their order."""
+    """Return the numbers of the scores above a threshold, best first, equal ones in their order."""
     candidates = np.flatnonzero(scores > threshold)
     return candidates[np.argsort(-scores[candidates].astype(np.float64), kind="stable")]
 
@@ -53,7 +53,7 @@ def hard(
 def soft(
     x: NDArray, scores: NDArray, limit: int, most: float, threshold: float, sigma: float
 ) -> tuple[NDArray, NDArray]:
-    """The numbers of the boxes that stay, and their scores, times exp(-overlap²/2 sigma)."""
+    """Return the numbers of the boxes that stay, and their scores, times exp(-overlap²/2 sigma)."""
     queue = [(-float(scores[n]), int(n), 0) for n in order_of(scores, threshold)]
     heapq.heapify(queue)
     chosen: list[int] = []

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.errors import OutOfRangeError, compose, invalid
-from talweg.kernels.random.philox import RESERVED, skipped_state
+from talweg.kernels.random.philox import RESERVED, skip_blocks
 from talweg.kernels.scatter import combine_rows, scatter_rows
 
 KINDS = ("update", "add", "sub", "mul", "div", "min", "max")
@@ -21,7 +21,7 @@ ND_KINDS = ("update", "add", "sub", "min", "max")
 
 
 def frozen_key(key: list) -> tuple:
-    """A NumPy key of ints, slices and None in a form that can be hashed."""
+    """Return a NumPy key of ints, slices and None in a form that can be hashed."""
     return tuple([(k.start, k.stop, k.step) if isinstance(k, slice) else k for k in key])
 
 
@@ -63,7 +63,7 @@ def _check_range(name: str, indices: np.ndarray, sizes: tuple) -> None:
         )
 
 
-def _scattered_nd(kind: str) -> Callable[..., Any]:
+def _make_scatter_nd(kind: str) -> Callable[..., Any]:
     """Updates [..., *rest] combined into the places that rows of indices [..., depth] name."""
 
     def update(
@@ -153,7 +153,7 @@ def _count(present: np.ndarray, limit: int) -> Any:
 
 
 def _skip(present: np.ndarray, count: int) -> np.ndarray:
-    return skipped_state(present, int(count) * RESERVED)
+    return skip_blocks(present, int(count) * RESERVED)
 
 
 UPDATES: dict[str, Callable[..., Any]] = {
@@ -164,7 +164,7 @@ UPDATES: dict[str, Callable[..., Any]] = {
     "skip": _skip,
     "batch_update": _batch_update,
     **{f"scatter_{kind}": _scatter(kind) for kind in KINDS},
-    **{f"scatter_nd_{kind}": _scattered_nd(kind) for kind in ND_KINDS},
+    **{f"scatter_nd_{kind}": _make_scatter_nd(kind) for kind in ND_KINDS},
 }
 
 FETCHING = frozenset(("skip",))  # rules whose result is the value before, not the new one

@@ -1,4 +1,4 @@
-"""Values of dtype variant: lists of tensors, and what a branch or loop kept of its inside.
+"""Values of dtype variant: lists of tensors, and the residuals of branches and loops.
 
 Both are pure values: writing an element of a `List` gives a new list, and the old one stays what it
 was.  The newest version owns the elements, an older one remembers the one element in which it
@@ -22,7 +22,7 @@ import numpy as np
 
 
 class ResidualArrays:
-    """The residuals that one compiled program gives another: arrays, and what they stand for.
+    """The residuals that one compiled program gives another: arrays, and their structure.
 
     The form is equal for what a program can be given in the same way; `form.rebuild(arrays)` is the
     list or history, and `form.size(arrays)` how many elements it has, or trips it stands for.
@@ -35,7 +35,7 @@ class ResidualArrays:
 
 
 class Tree:
-    """A structure of values: a list, the residuals of a loop, and what the compiler has for them.
+    """A structure of values: a list, the residuals of a loop, and the compiler's values for them.
 
     Where a part is no tree it is a value, or None for one that is absent.
     """
@@ -43,16 +43,16 @@ class Tree:
     __slots__ = ()
 
     def map_parts(self, function: Callable[[Any], Any]) -> Any:
-        """The same structure with `function` of each of its parts in the part's place."""
+        """Return the same structure with `function` of each of its parts in the part's place."""
         raise NotImplementedError
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """What is equal for structures that differ in their values only, from that of the parts."""
+        """Return the form that structures with other values share, from that of the parts."""
         raise NotImplementedError
 
 
 def kind_of(value: Any) -> Any:
-    """The shape of an array, the form of what was handed on; None for other values."""
+    """Return the shape of an array, or the form of residuals; None for other values."""
     if type(value) in (List, History):
         return None if value.residuals is None else value.residuals.form
     return getattr(value, "shape", None)
@@ -77,24 +77,24 @@ class List(Tree):
 
     @classmethod
     def absent(cls, size: int) -> List:
-        """A list of absent elements."""
+        """Return a list of absent elements."""
         return cls(size, [None] * size)
 
     @classmethod
     def of(cls, values: list) -> List:
-        """A list of these values."""
+        """Return a list of these values."""
         return cls(len(values), values)
 
     @classmethod
     def sparse(cls) -> List:
-        """An empty list of which few elements will be present."""
+        """Return an empty list of which few elements will be present."""
         return cls(0, {})
 
     def __len__(self) -> int:
         return self.size
 
     def _own(self) -> Any:
-        """The elements, after making this version the one that owns them."""
+        """Return the elements, after making this version the one that owns them."""
         if self._elements is not None:
             return self._elements
         chain, version = [], self
@@ -121,7 +121,7 @@ class List(Tree):
         return _read(self._own(), place) if 0 <= place < self.size else None
 
     def put(self, place: int, value: object) -> List:
-        """The list with `value` as element `place`."""
+        """Return the list with `value` as element `place`."""
         elements = self._own()
         newer = List(max(self.size, place + 1), elements)
         self._change = (place, _read(elements, place), newer)
@@ -137,23 +137,23 @@ class List(Tree):
         return iter([pair for pair in enumerate(elements[: self.size]) if pair[1] is not None])
 
     def values(self) -> list:
-        """All elements."""
+        """Return all elements."""
         elements = self._own()
         if type(elements) is dict:
             return [elements.get(place) for place in range(self.size)]
         return elements[: self.size] + [None] * (self.size - len(elements))
 
     def map_parts(self, function: Callable[[Any], Any]) -> List:
-        """The list of `function` of each element."""
+        """Return the list of `function` of each element."""
         return List.of([function(part) for part in self.values()])
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The forms of the elements."""
+        """Return the forms of the elements."""
         return ("list", *map(part_form, self.values()))
 
     @property
     def weight(self) -> int:
-        """How much there is to go through."""
+        """Return the number of parts to go through."""
         return len(self._own())
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ def _write(elements: Any, place: int, value: Any) -> None:
 
 
 class History(Tree):
-    """What a branch or loop kept: how often it ran, and values by inner node.
+    """The residuals of a branch or loop: its trip count, and values by inner node.
 
     Its cotangent and its tangent are histories, too.
     """
@@ -191,7 +191,7 @@ class History(Tree):
 
     @property
     def values(self) -> dict:
-        """What was kept, by inner node."""
+        """The residuals, by inner node."""
         if self._values is None:
             assert self.residuals is not None
             self._values = self.residuals.form.rebuild(self.residuals.arrays).values
@@ -203,7 +203,7 @@ class History(Tree):
         return History(self.trips if type(self.trips) is int else function(self.trips), values)
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The trips, the nodes, and the forms of what was kept for them."""
+        """Return the trips, the nodes, and the forms of their residuals."""
         trips = self.trips if type(self.trips) is int else part_form(self.trips)
         return ("history", trips, *[(node, part_form(x)) for node, x in self.values.items()])
 
@@ -224,7 +224,7 @@ class Rows:
 
 
 def total(a: Any, b: Any) -> Any:
-    """The sum of two values, arrays or variants; None is zero."""
+    """Return the sum of two values, arrays or variants; None is zero."""
     if a is None or b is None:
         return b if a is None else a
     if type(a) is List:
@@ -241,7 +241,7 @@ def total(a: Any, b: Any) -> Any:
 
 
 def _total_lists(a: List, b: List) -> List:
-    """The sum of two lists; costs as much as the one with less in it."""
+    """Return the sum of two lists; costs as much as the one with less in it."""
     if a.weight < b.weight:
         a, b = b, a
     size = max(a.size, b.size)

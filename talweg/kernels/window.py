@@ -50,7 +50,7 @@ def explicit_padding(
     strides: Sequence[int],
     dilation: Sequence[int],
 ):
-    """The pairs (in front, behind) per spatial axis for "SAME", "VALID" or given pairs."""
+    """Return the pairs (in front, behind) per spatial axis for "SAME", "VALID" or given pairs."""
     if isinstance(padding, str):
         if padding == "SAME":
             return same_padding(sizes, window, strides, dilation)
@@ -59,7 +59,7 @@ def explicit_padding(
 
 
 def extent(taps, step):
-    """How many elements a window of `taps` taps spans whose neighbours are `step` apart."""
+    """Count the elements that a window of `taps` taps spans whose neighbours are `step` apart."""
     return (taps - 1) * step + 1
 
 
@@ -70,7 +70,7 @@ def output_sizes(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """How many windows fit on each axis: (size + low + high - extent) // stride + 1."""
+    """Count the windows that fit on each axis: (size + low + high - extent) // stride + 1."""
     return tuple(
         max((size + low + high - extent(taps, step)) // stride + 1, 0)
         for size, taps, stride, (low, high), step in zip(
@@ -79,7 +79,7 @@ def output_sizes(
     )
 
 
-def transposed_sizes(
+def infer_transposed_sizes(
     outputs,
     window: Sequence[int],
     strides: Sequence[int],
@@ -119,7 +119,7 @@ def window_taps(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """Every `Tap` that touches the array, in window scan order. Padding is never touched."""
+    """Return every `Tap` that touches the array, in window scan order. Padding is never touched."""
     axes = [
         axis_taps(size, count, taps, stride, low, step)
         for size, count, taps, stride, (low, _), step in zip(
@@ -143,12 +143,12 @@ def working_dtype(dtype: np.dtype):
 
 
 def widen(array: np.ndarray):
-    """`array` in its `working_dtype`."""
+    """Return `array` in its `working_dtype`."""
     return array.astype(working_dtype(array.dtype), copy=False)
 
 
 def in_image(slices):
-    """The index of spatial `slices` in a `[batch, *spatial, channels]` array."""
+    """Return the index of spatial `slices` in a `[batch, *spatial, channels]` array."""
     return (slice(None), *slices, slice(None))
 
 
@@ -213,7 +213,7 @@ def patches(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """Every window as one row of channels: `[N, *S, C] -> [N, *outputs, prod(window) * C]`.
+    """Return every window as one row of channels: `[N, *S, C] -> [N, *outputs, prod(window) * C]`.
 
     The order inside a row is the window in row-major order, channels innermost, as in TensorFlow's
     `extract_patches`; outside of the array are zeros.
@@ -233,7 +233,7 @@ def patches_transpose(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """The transpose of `patches`: each row of channels is added where it was read.
+    """Return the transpose of `patches`: each row of channels is added where it was read.
 
     gx[n, i, c] = sum of g[n, o, k, c] over all (o, k) with o * stride + k * dilation - low = i.
     """

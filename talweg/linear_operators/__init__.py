@@ -1,4 +1,4 @@
-"""tf.linalg.LinearOperator*: matrices that are known by what they do.
+"""tf.linalg.LinearOperator*: matrices defined by their products and solutions.
 
 `operator` has the base class, `composite` what makes operators nests, `algebra` the rules of what
 operators make of operators; it is imported here, so that every class knows them.

@@ -95,14 +95,14 @@ def _real(hints: dict[str, Any], operator: Any) -> dict[str, Any]:
 
 
 @rule("matmul", LinearOperatorScaledIdentity, LinearOperatorScaledIdentity)
-def _scaled(a: TensorLike, b: TensorLike) -> Any:
+def _multiply_scaled(a: TensorLike, b: TensorLike) -> Any:
     product = convert_to_tensor(a.multiplier) * convert_to_tensor(b.multiplier)
     return LinearOperatorScaledIdentity(a.num_rows, product, **_real(of_commuting_product(a, b), a))
 
 
 @rule("matmul", LinearOperatorDiag, LinearOperatorScaledIdentity)
 @rule("matmul", LinearOperatorScaledIdentity, LinearOperatorDiag)
-def _scaled_diagonal(a: TensorLike, b: TensorLike) -> Any:
+def _multiply_scaled_diagonal(a: TensorLike, b: TensorLike) -> Any:
     diagonal, scaled = (a, b) if isinstance(a, LinearOperatorDiag) else (b, a)
     product = convert_to_tensor(diagonal.diag) * scaled._number(1)
     return LinearOperatorDiag(product, **_real(of_commuting_product(a, b), a))

@@ -28,7 +28,7 @@ def static_broadcast(shapes: list[TensorShape]) -> TensorShape:
 
 
 def sizes_of(shape: TensorShape, dynamic: Callable[..., Any]) -> Any:
-    """A shape as a list of ints where it is known, else what `dynamic()` gives."""
+    """Return a shape as a list of ints where it is known, else what `dynamic()` gives."""
     return shape.as_list() if shape.is_fully_defined() else dynamic()
 
 
@@ -62,6 +62,6 @@ def check_contraction(operator: Any, name: str, inner: int | None, given: int | 
 
 
 def static_int(value: object) -> Any:
-    """The value of an integer tensor as an int, None if it is not known."""
+    """Return the value of an integer tensor as an int, None if it is not known."""
     found = get_static_value(value)
     return None if found is None else int(found)

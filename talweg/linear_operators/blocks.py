@@ -29,7 +29,7 @@ def _sum_of(sizes: list[Any]) -> Any:
 
 
 class _BlockOperators(_OfSeveral):
-    """What block operators have: arguments cut into blocks, or given as a list of them."""
+    """Base of block operators: arguments are cut into blocks, or given as a list of them."""
 
     def _diagonal_blocks(self) -> list[LinearOperator]:
         raise NotImplementedError
@@ -76,7 +76,7 @@ class _BlockOperators(_OfSeveral):
     def matmul(
         self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
     ) -> Any:
-        """A x.  Of a list of tensors, one for each block of columns, a list."""
+        """Return a x.  Of a list of tensors, one for each block of columns, a list."""
         if self._is_list(x):
             parts = [adjoint_of(part) if adjoint_arg else part for part in x]
             return self._matmul_parts(parts, adjoint)
@@ -93,7 +93,7 @@ class _BlockOperators(_OfSeveral):
         return super().solve(rhs, adjoint, adjoint_arg)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
-        """A x for vectors.  Of a list of tensors, one for each block of columns, a list."""
+        """Return a x for vectors.  Of a list of tensors, one for each block of columns, a list."""
         if self._is_list(x):
             found = self._matmul_parts([part[..., None] for part in x], adjoint)
             return [part[..., 0] for part in found]
@@ -307,7 +307,7 @@ class LinearOperatorBlockLowerTriangular(_BlockOperators):
             lines.append(_concat_blocks(parts, -1))
         return _concat_blocks(lines, -2)
 
-    def _sliced(self, key: tuple) -> Any:
+    def _slice(self, key: tuple) -> Any:
         rows = [[block[key] for block in row] for row in self._operators]
         return LinearOperatorBlockLowerTriangular(rows, **self._hints._asdict())
 

@@ -87,7 +87,7 @@ class _Circulant(CompositeOperator):
         return self._spectrum.shape[-self.block_depth :]
 
     def block_shape_tensor(self) -> Any:
-        """The sizes of the levels as an int32 vector."""
+        """Return the sizes of the levels as an int32 vector."""
         return look_up("shape")(convert_to_tensor(self._spectrum))[-self.block_depth :]
 
     def _blocks(self) -> Any:
@@ -110,7 +110,7 @@ class _Circulant(CompositeOperator):
         name = {1: "fft", 2: "fft2d", 3: "fft3d"}[self.block_depth]
         return look_up(f"signal.{'i' * inverse}{name}")(x)
 
-    def _applied(self, factor: Any, x: Any) -> Any:
+    def _apply(self, factor: Any, x: Any) -> Any:
         """F^H diag(factor) F x for x [..., n, r]."""
         x = cast(x, factor.dtype)
         rows = look_up("linalg.matrix_transpose")(x)  # [..., r, n]
@@ -130,14 +130,14 @@ class _Circulant(CompositeOperator):
         return cast(x, self.dtype)
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        return self._applied(self._values(adjoint), adjoint_of(x) if adjoint_arg else x)
+        return self._apply(self._values(adjoint), adjoint_of(x) if adjoint_arg else x)
 
     def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
-        return self._applied(1 / self._values(adjoint), rhs)
+        return self._apply(1 / self._values(adjoint), rhs)
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Any:
-        """The first column, in the levels' shape: the inverse transform of the spectrum."""
+        """Return the first column, in the levels' shape: the inverse transform of the spectrum."""
         return self._as_output(self._transform(self._values(), inverse=True))
 
     def _flat_spectrum(self) -> Any:

@@ -334,7 +334,7 @@ class LinearOperatorKronecker(_OfSeveral):
     def _factor_by_factor(
         self, x: object, function: Callable[..., Any], sizes_in: list, sizes_out: list
     ) -> Any:
-        """A function of each factor along its own axis of x [..., n1 * n2 ..., r]."""
+        """Return a function of each factor along its own axis of x [..., n1 * n2 ..., r]."""
         whole = look_up("shape")(x)
         r = whole[-1]
         before: Any = 1
@@ -378,7 +378,7 @@ class LinearOperatorKronecker(_OfSeveral):
         )
 
     def _powers(self) -> list[Any]:
-        """How often each factor's determinant counts: the size of the others together."""
+        """Return the power of each factor's determinant: the size of the others together."""
         whole = self.domain_dimension_tensor()
         return [
             cast(whole // operator.domain_dimension_tensor(), self.dtype)
@@ -433,7 +433,7 @@ def _swap(x: object, first: int, second: int) -> Any:
 
 
 def _outer_vectors(a: Any, b: Any) -> Any:
-    """All products of elements of two vectors, [..., m n]."""
+    """Return all products of elements of two vectors, [..., m n]."""
     found = a[..., :, None] * b[..., None, :]
     sizes = look_up("shape")(found)
     static = found.shape

@@ -57,7 +57,7 @@ class CompositeOperator(LinearOperator):
         ]
 
     def _size_in(self, name: str) -> Any:
-        """The static value of a size; None for what is no size, or not known."""
+        """Return the static value of a size; None for other values, or unknown ones."""
         if name not in self.sizes_in or isinstance(getattr(self, name), TensorSpec):
             return None
         found = get_static_value(getattr(self, name))
@@ -84,7 +84,7 @@ class CompositeOperator(LinearOperator):
             self._parameters[name] = value
 
     def _static(self) -> tuple:
-        """What a trace of a function of this operator depends on, besides its tensors."""
+        """Return the parts that a trace depends on besides the operator's tensors."""
         numbers = tuple(self._static_argument(name) for name in self.static_in)
         sizes = tuple(
             (name, self._size_in(name)) for name in self.sizes_in if getattr(self, name) is not None
@@ -103,7 +103,7 @@ class CompositeOperator(LinearOperator):
 
     @property
     def trace_key(self) -> Any:
-        """What determines a trace: classes, hints, and what is no tensor."""
+        """Return the key of a trace: classes, hints, and the arguments that are no tensors."""
         own = [getattr(self, name) for name in self._present()]
         return (
             self._static(),
@@ -115,7 +115,7 @@ class CompositeOperator(LinearOperator):
     def _type_spec(self) -> LinearOperatorSpec:
         return LinearOperatorSpec(self)
 
-    def _sliced(self, key: tuple) -> Any:
+    def _slice(self, key: tuple) -> Any:
         made = copy.copy(self)
         made._parameters = dict(self._parameters)
         for name in self._present():
@@ -128,7 +128,7 @@ class CompositeOperator(LinearOperator):
 
 
 def slice_batch(value: TensorLike, key: tuple, own: int, operator: Any) -> Any:
-    """A part of the batch of a tensor whose last axes are an operator's own."""
+    """Return a part of the batch of a tensor whose last axes are an operator's own."""
     rank = operator.batch_shape.rank
     batch = operator.batch_shape_tensor() if rank is None else rank
     return _part(convert_to_tensor(value), key, own, batch)
@@ -152,7 +152,7 @@ _part = graph_aware(_part)
 
 
 def _operators_in(held: Any) -> list[Any]:
-    """The operators of an attribute: one, or those of (nested) lists."""
+    """Return the operators of an attribute: one, or those of (nested) lists."""
     if isinstance(held, (list, tuple)):
         return [operator for item in held for operator in _operators_in(item)]
     return [held]
@@ -168,7 +168,7 @@ def _take_operators(held: Any, rest: list) -> Any:
 
 
 class LinearOperatorSpec(TypeSpec):
-    """What is known of an operator: its class, hints, and the specs of its tensors."""
+    """The spec of an operator: its class, hints, and the specs of its tensors."""
 
     __slots__ = ("_like", "_specs")
 
@@ -185,22 +185,22 @@ class LinearOperatorSpec(TypeSpec):
 
     @property
     def trace_key(self) -> Any:
-        """What determines a trace, besides the tensors."""
+        """Return the key of a trace, besides the tensors."""
         return self._like.trace_key
 
     def _like_with_values(self) -> Any:
         return self._like._with_components([_stand_in(spec, "") for spec in self._specs])
 
     def part_specs(self) -> list[TensorSpec]:
-        """The specs of the tensors."""
+        """Return the specs of the tensors."""
         return list(self._specs)
 
     def with_parts(self, parts: list) -> Any:
-        """The operator that consists of these tensors."""
+        """Return the operator that consists of these tensors."""
         return self._like._with_components(parts)
 
     def with_part_specs(self, specs: list) -> LinearOperatorSpec:
-        """The same kind of operator, of tensors with these specs."""
+        """Return a spec of the same kind of operator, of tensors with these specs."""
         return LinearOperatorSpec(self._like, specs)
 
     def _serialize(self) -> tuple:
@@ -210,11 +210,11 @@ class LinearOperatorSpec(TypeSpec):
 
     @property
     def registered_name(self) -> str:
-        """What files call this kind of spec."""
+        """The name of this kind of spec in files."""
         return f"tf.linalg.{type(self._like).__name__}Spec"
 
-    def registered_state(self) -> tuple:
-        """(specs of tensors and operators, what is static, names that prefer to be static)."""
+    def collect_state(self) -> tuple:
+        """Return (specs of tensors and operators, static arguments, names that may be static)."""
         like = self._like
         rest = list(self._specs)
         parts: dict[str, Any] = {}
@@ -236,7 +236,7 @@ class LinearOperatorSpec(TypeSpec):
 
     @staticmethod
     def from_registered(name: str, state: tuple) -> LinearOperatorSpec:
-        """The spec that a file describes."""
+        """Return the spec that a file describes."""
         parts, static, _ = state
         operator = look_up(name.removeprefix("tf.").removesuffix("Spec"))
         given = {key: _stand_in(part, key) for key, part in parts.items()}
@@ -270,7 +270,7 @@ def _flat_specs(part: Any) -> list[Any]:
 
 
 def _stand_in(part: Any, name: str) -> Any:
-    """A value for a constructor, in place of what only a call will bring."""
+    """Return a value for a constructor, in place of one that only a call will bring."""
     if isinstance(part, (list, tuple)):
         return [_stand_in(item, name) for item in part]
     if isinstance(part, LinearOperatorSpec):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Matrix(CompositeOperator):
-    """What both have: a tensor [..., m, n]."""
+    """Base of operators that hold a tensor [..., m, n]."""
 
     _stored: str
 
@@ -87,7 +87,7 @@ class LinearOperatorFullMatrix(_Matrix):
 
 @export("linalg.LinearOperatorLowerTriangular")
 class LinearOperatorLowerTriangular(_Matrix):
-    """The operator of the lower triangle of a matrix [..., n, n]; what is above is not looked at.
+    """The operator of the lower triangle of a matrix [..., n, n]; it ignores the elements above.
 
     Equations are solved by substitution.  ValueError for less than two axes.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def conj(x: object) -> Any:
-    """The conjugate."""
+    """Return the conjugate."""
     return look_up("math.conj")(x)
 
 

@@ -1,4 +1,4 @@
-"""Hints: what is promised of an operator's matrix, and what follows for others made of it.
+"""Hints: promised properties of an operator's matrix, and what follows for operators made of it.
 
 A hint is True, False, or None for "not said".  Nothing is checked but that hints of one operator do
 not contradict each other; `assert_*` check the numbers.
@@ -23,7 +23,7 @@ class Hints(NamedTuple):
 
 
 def consistent(given: Hints) -> Hints:
-    """The hints with what they imply; ValueError where they contradict each other."""
+    """Return the hints with their implications; ValueError where they contradict each other."""
     non_singular, self_adjoint, positive, square = given
     if positive:
         if non_singular is False:
@@ -80,5 +80,5 @@ def of_commuting_product(first: object, second: object) -> dict[str, Any]:
 
 
 def same(operator: object) -> dict[str, Any]:
-    """The hints of an operator, for one that has the same: its adjoint, its inverse."""
+    """Return the hints of an operator, for one that has the same: its adjoint, its inverse."""
     return {name: getattr(operator, name) for name in Hints._fields}

@@ -46,7 +46,7 @@ class _Sized(CompositeOperator):
         """The batch shape as it was given: an int32 vector or None."""
         return self._batch_shape_arg
 
-    def _given_batch(self) -> TensorShape:
+    def _infer_batch(self) -> TensorShape:
         if self._batch_shape_arg is None:
             return TensorShape([])
         found = look_up("get_static_value")(self._batch_shape_arg)
@@ -61,7 +61,7 @@ class _Sized(CompositeOperator):
 
     def _shape(self) -> TensorShape:
         sizes = [static_int(self._num_rows), static_int(self._second_size())]
-        return self._given_batch().concatenate(sizes)
+        return self._infer_batch().concatenate(sizes)
 
     def _shape_tensor(self) -> Any:
         sizes = [cast(convert_to_tensor(n), int32) for n in (self._num_rows, self._second_size())]
@@ -71,17 +71,17 @@ class _Sized(CompositeOperator):
         return look_up("concat")([self._batch_shape_arg, matrix], 0)
 
     def _ones(self, vector: bool = True) -> Any:
-        """Ones, of the batch shape, and a row of them."""
+        """Return ones, of the batch shape, and a row of them."""
         sizes = self.shape[:-1] if vector else self.batch_shape
         if not sizes.is_fully_defined():
             return look_up("ones")(self.shape_tensor()[: -1 if vector else -2], self.dtype)
         return look_up("ones")(sizes.as_list(), self.dtype)
 
-    def _widened(self, x: Any, axes: int = 2) -> Any:
-        """A tensor, broadcast to the batch shape."""
+    def _broadcast_to_batch(self, x: Any, axes: int = 2) -> Any:
+        """Return a tensor, broadcast to the batch shape."""
         if self._batch_shape_arg is None:
             return x
-        batch, own = self._given_batch(), x.shape[:-axes]
+        batch, own = self._infer_batch(), x.shape[:-axes]
         if batch.is_fully_defined() and own.is_fully_defined():
             whole = broadcast_static_shape(batch, own).as_list()
             if whole == own.as_list():
@@ -139,10 +139,10 @@ class LinearOperatorIdentity(_Sized):
         super().__init__(as_dtype(dtype or float32), None, True, True, True, True, name, given)
 
     def _matmul(self, x: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        return self._widened(adjoint_of(x) if adjoint_arg else x)
+        return self._broadcast_to_batch(adjoint_of(x) if adjoint_arg else x)
 
     def _matvec(self, x: object, adjoint: bool) -> Any:
-        return self._widened(x, 1)
+        return self._broadcast_to_batch(x, 1)
 
     def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self._matmul(rhs, adjoint, adjoint_arg)
@@ -171,7 +171,7 @@ class LinearOperatorIdentity(_Sized):
         return self._ones(vector=False)
 
     def _add_to_tensor(self, x: object) -> Any:
-        x = self._widened(x)
+        x = self._broadcast_to_batch(x)
         diagonal = look_up("linalg.diag_part")(x)
         return look_up("linalg.set_diag")(x, 1 + diagonal)
 
@@ -371,7 +371,7 @@ class LinearOperatorZeros(_Sized):
         found = look_up("broadcast_to")(
             zero, look_up("concat")([sizes[:-2], [rows], sizes[-1:]], 0)
         )
-        return self._widened(found)
+        return self._broadcast_to_batch(found)
 
     def _to_dense(self) -> Any:
         sizes = self.shape
@@ -392,7 +392,7 @@ class LinearOperatorZeros(_Sized):
         return look_up("math.log")(self._of_batch())
 
     def _add_to_tensor(self, x: object) -> Any:
-        return self._widened(x)
+        return self._broadcast_to_batch(x)
 
     def _assert_non_singular(self) -> Any:
         raise look_up("errors.InvalidArgumentError")(

@@ -1,4 +1,4 @@
-"""LinearOperator: a (batch of) matrices known by what they do, and what can be done with them.
+"""LinearOperator: a matrix, or a batch of them, defined by its methods, and the operations on it.
 
 A class gives `_shape`, `_shape_tensor`, `_matmul` and whatever it does better than the defaults
 here, which go through the dense matrix.  What two operators make together (products, solutions)
@@ -41,7 +41,7 @@ def rule(name: str, *classes: type) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def apply_rule(name: str, *operators: object) -> Any:
-    """What the nearest rule gives for operators: the one whose classes are closest to theirs."""
+    """Apply the nearest rule for operators: the one whose classes are closest to theirs."""
     best: Any = None
     for classes, function in RULES[name]:
         if all(isinstance(operator, kind) for operator, kind in zip(operators, classes)):
@@ -54,7 +54,7 @@ def apply_rule(name: str, *operators: object) -> Any:
 
 
 def parameter(value: object, dtype: DTypeLike | None = None, name: str = "value") -> Any:
-    """A tensor of a constructor's argument; variables stay what they are."""
+    """Convert a constructor's argument to a tensor; variables stay variables."""
     if value is None:
         return None
     if is_tensor_like(value) and not isinstance(value, Tensor):
@@ -63,7 +63,7 @@ def parameter(value: object, dtype: DTypeLike | None = None, name: str = "value"
 
 
 def adjoint_of(matrix: object) -> Any:
-    """The conjugate transpose of matrices."""
+    """Return the conjugate transpose of matrices."""
     return look_up("linalg.adjoint")(matrix)
 
 
@@ -192,32 +192,32 @@ class LinearOperator(Module):
         return None if self.shape.rank is None else self.shape.as_list()[-2]
 
     def shape_tensor(self, name: str = "shape_tensor") -> Any:
-        """The shape as an int32 vector."""
+        """Return the shape as an int32 vector."""
         if self.shape.is_fully_defined():
             return convert_to_tensor(np.array(self.shape.as_list(), np.int32))
         return self._shape_tensor()
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
-        """The batch shape as an int32 vector."""
+        """Return the batch shape as an int32 vector."""
         return self.shape_tensor()[:-2]
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Any:
-        """The number of axes as an int32 tensor."""
+        """Return the number of axes as an int32 tensor."""
         rank = self.tensor_rank
         if rank is not None:
             return convert_to_tensor(rank, int32)
         return look_up("size")(self.shape_tensor())
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Any:
-        """The number of columns as an int32 tensor."""
+        """Return the number of columns as an int32 tensor."""
         return self.shape_tensor()[-1]
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Any:
-        """The number of rows as an int32 tensor."""
+        """Return the number of rows as an int32 tensor."""
         return self.shape_tensor()[-2]
 
     def _batch_sizes(self) -> Any:
-        """The batch shape as a list of ints where it is known, else as a tensor."""
+        """Return the batch shape as a list of ints where it is known, else as a tensor."""
         return sizes_of(self.batch_shape, self.batch_shape_tensor)
 
     def _columns(self) -> Any:
@@ -234,7 +234,7 @@ class LinearOperator(Module):
         raise NotImplementedError("_matmul is not implemented.")
 
     def _argument(self, x: Any, name: str, adjoint: bool, adjoint_arg: bool) -> Any:
-        """The argument of a product or equation as a tensor that fits."""
+        """Return the argument of a product or equation as a tensor that fits."""
         x = convert_to_tensor(x, None if is_tensor_like(x) else self.dtype)
         if x.dtype is not self.dtype:
             raise type_error(
@@ -250,7 +250,7 @@ class LinearOperator(Module):
     def matmul(
         self, x: object, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
     ) -> Any:
-        """A x, with A or x conjugated and transposed if asked.
+        """Return a x, with A or x conjugated and transposed if asked.
 
         x: a tensor [..., n, r] (ValueError for other sizes), or an operator; of two operators, an
         operator.
@@ -266,7 +266,7 @@ class LinearOperator(Module):
         return self.matmul(other)
 
     def matvec(self, x: object, adjoint: bool = False, name: str = "matvec") -> Any:
-        """A x for vectors [..., n]."""
+        """Return a x for vectors [..., n]."""
         x = convert_to_tensor(x, None if is_tensor_like(x) else self.dtype)
         return self._matvec(x, adjoint)
 
@@ -322,13 +322,13 @@ class LinearOperator(Module):
     # -- operators made of this one
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
-        """The operator of the conjugate transpose: this one if it is self-adjoint."""
+        """Return the operator of the conjugate transpose: this one if it is self-adjoint."""
         if self.is_self_adjoint is True:
             return self
         return apply_rule("adjoint", self)
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
-        """The operator of the inverse.  ValueError unless it is square and not singular."""
+        """Return the operator of the inverse.  ValueError unless it is square and not singular."""
         if self.is_square is False:
             raise value_error(
                 "TW204", f"inverse: an operator of shape {self.shape}", "a square one"
@@ -338,7 +338,7 @@ class LinearOperator(Module):
         return apply_rule("inverse", self)
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
-        """The operator of the Cholesky factor, lower triangular.
+        """Return the operator of the Cholesky factor, lower triangular.
 
         ValueError unless it is said to be positive definite and self-adjoint.
         """
@@ -353,7 +353,7 @@ class LinearOperator(Module):
     # -- numbers
 
     def to_dense(self, name: str = "to_dense") -> Any:
-        """The matrices, [..., m, n]."""
+        """Return the matrices, [..., m, n]."""
         return self._to_dense()
 
     def _to_dense(self) -> Any:
@@ -362,21 +362,21 @@ class LinearOperator(Module):
         return self._matmul(eye)
 
     def diag_part(self, name: str = "diag_part") -> Any:
-        """The diagonals, [..., min(m, n)]."""
+        """Return the diagonals, [..., min(m, n)]."""
         return self._diag_part()
 
     def _diag_part(self) -> Any:
         return look_up("linalg.diag_part")(self.to_dense())
 
     def trace(self, name: str = "trace") -> Any:
-        """The sums of the diagonals."""
+        """Return the sums of the diagonals."""
         return self._trace()
 
     def _trace(self) -> Any:
         return look_up("reduce_sum")(self.diag_part(), axis=-1)
 
     def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Any:
-        """A + x for a tensor."""
+        """Return a + x for a tensor."""
         x = convert_to_tensor(x, None if is_tensor_like(x) else self.dtype)
         return self._add_to_tensor(x)
 
@@ -384,7 +384,7 @@ class LinearOperator(Module):
         return self.to_dense() + x
 
     def determinant(self, name: str = "det") -> Any:
-        """The determinants.  NotImplementedError for an operator that is not square."""
+        """Return the determinants.  NotImplementedError for an operator that is not square."""
         self._check_square("Determinant")
         return self._determinant()
 
@@ -394,7 +394,7 @@ class LinearOperator(Module):
         return look_up("linalg.det")(self.to_dense())
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Any:
-        """The logarithms of |determinants|.  NotImplementedError for what is not square."""
+        """Return the logarithms of |determinants|; NotImplementedError if not square."""
         self._check_square("Determinant")
         return self._log_abs_determinant()
 
@@ -414,7 +414,7 @@ class LinearOperator(Module):
             )
 
     def eigvals(self, name: str = "eigvals") -> Any:
-        """The eigenvalues.  NotImplementedError unless it is said to be self-adjoint."""
+        """Return the eigenvalues.  NotImplementedError unless it is said to be self-adjoint."""
         if self.is_self_adjoint is not True:
             raise NotImplementedError("Only self-adjoint matrices are supported.")
         return self._eigvals()
@@ -472,9 +472,9 @@ class LinearOperator(Module):
 
     def __getitem__(self, slices: TensorLike) -> Any:
         key = slices if type(slices) is tuple else (slices,)
-        return self._sliced(key)
+        return self._slice(key)
 
-    def _sliced(self, key: tuple) -> Any:
+    def _slice(self, key: tuple) -> Any:
         raise NotImplementedError(f"{type(self).__name__} cannot be sliced.")
 
     def __repr__(self) -> str:
@@ -485,7 +485,7 @@ class LinearOperator(Module):
 
 
 def static_int(value: object) -> int | None:
-    """The value of an integer, a tensor or a number, if it is known."""
+    """Return the value of an integer, a tensor or a number, if it is known."""
     if value is None:
         return None
     if isinstance(value, (int, np.integer)):

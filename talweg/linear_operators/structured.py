@@ -44,7 +44,7 @@ class _OfVector(CompositeOperator):
 
 
 def _not_denied(name: str, given: bool | None, why: str) -> bool | None:
-    """A hint that is always true, as it was given; ValueError for False."""
+    """Return a hint that is always true, as it was given; ValueError for False."""
     return require_hint(name, given, True, why) if given is False else given
 
 
@@ -178,7 +178,7 @@ class LinearOperatorPermutation(_OfVector):
 
     @property
     def perm(self) -> Any:
-        """Where rows come from."""
+        """The source of each row."""
         return self._perm
 
     def _places(self, inverse: bool) -> Any:
@@ -273,7 +273,7 @@ class LinearOperatorTridiag(CompositeOperator):
 
     @property
     def diagonals_format(self) -> str:
-        """How `diagonals` holds them."""
+        """The storage format of `diagonals`."""
         return self._diagonals_format
 
     def _compact(self) -> Any:
@@ -294,8 +294,8 @@ class LinearOperatorTridiag(CompositeOperator):
             return sizes
         return look_up("concat")([sizes[:-2], sizes[-1:], sizes[-1:]], 0)
 
-    def _banded(self, adjoint: bool) -> Any:
-        """The three diagonals, of the adjoint if asked."""
+    def _collect_diagonals(self, adjoint: bool) -> Any:
+        """Return the three diagonals, of the adjoint if asked."""
         compact = self._compact()
         if not adjoint:
             return compact
@@ -307,13 +307,13 @@ class LinearOperatorTridiag(CompositeOperator):
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         x = adjoint_of(x) if adjoint_arg else x
         return look_up("linalg.tridiagonal_matmul")(
-            *common_batch([self._banded(adjoint), x]), diagonals_format="compact"
+            *common_batch([self._collect_diagonals(adjoint), x]), diagonals_format="compact"
         )
 
     def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         return look_up("linalg.tridiagonal_solve")(
-            *common_batch([self._banded(adjoint), rhs]), diagonals_format="compact"
+            *common_batch([self._collect_diagonals(adjoint), rhs]), diagonals_format="compact"
         )
 
     def _to_dense(self) -> Any:

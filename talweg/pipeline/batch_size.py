@@ -1,4 +1,4 @@
-"""How many elements the batches of a dataset have, as far as its stages say."""
+"""Static analysis of a pipeline: the size of its batches, where its stages tell it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNKNOWN = -1
 
 
 def compute_batch_size(dataset: Dataset) -> Any:
-    """The size of a dataset's batches, an int64 scalar; -1 if it is not known.
+    """Return the size of a dataset's batches, an int64 scalar; -1 if it is not known.
 
     ValueError for elements without dimensions.
     """

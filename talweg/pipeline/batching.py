@@ -44,11 +44,11 @@ class Batch(Stage):
         self.count, self.drop_remainder = count, drop_remainder
 
     def leaves(self) -> list:
-        """The size of a batch, and whether to drop the last one."""
+        """Return the size of a batch, and whether to drop the last one."""
         return [self.count, self.drop_remainder]
 
     def size(self, run: IterationRun) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), self._drops(run))
 
     def _drops(self, run: IterationRun) -> bool:
@@ -111,7 +111,7 @@ class BatchesInTurn(Stage):
 
 
 def check_known(count: object) -> None:
-    """The same for a batch size that is known at once."""
+    """Check a batch size that is known at once."""
     if type(count) is int:
         check_count(count)
 
@@ -125,7 +125,7 @@ def check_count(count: int) -> None:
 
 
 def batches(size: int, count: int, drops: bool) -> int:
-    """The number of batches of `size` elements."""
+    """Return the number of batches of `size` elements."""
     if size < 0:
         return size
     return size // count if drops else -(-size // count)
@@ -168,7 +168,7 @@ class PaddedBatch(Stage):
         self.fill = fill  # the size for which unknown ones stand; None: the largest of a batch
         leaves = source.layout.flat
         self.paddings = _paddings(source.layout, values)
-        self.shapes = _padded_shapes(source.layout, shapes)
+        self.shapes = _infer_padded_shapes(source.layout, shapes)
         known = count if type(count) is int and drop_remainder is True else None
         specs = [
             leaf
@@ -180,11 +180,11 @@ class PaddedBatch(Stage):
         self.count, self.drop_remainder = count, bool(drop_remainder)
 
     def leaves(self) -> list:
-        """The size of a batch, and of what is filled up."""
+        """Return the tensors of the stage: the size of a batch, and the padded sizes."""
         return [self.count, self.fill]
 
     def size(self, run: IterationRun) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), self.drop_remainder)
 
     def start(self, run: IterationRun) -> Next:
@@ -222,7 +222,7 @@ class PaddedBatch(Stage):
 
 
 def pad_arrays(items: tuple, shape: TensorShape, value: object, fill: int | None) -> np.ndarray:
-    """Arrays in one, each filled up with `value` to the shape, or to the largest of them."""
+    """Return arrays in one, each filled up with `value` to the shape, or to the largest of them."""
     rank = items[0].ndim
     if shape.rank is not None and shape.rank != rank:
         raise invalid(
@@ -252,8 +252,8 @@ def pad_arrays(items: tuple, shape: TensorShape, value: object, fill: int | None
     return out
 
 
-def _padded_shapes(layout: ElementLayout, shapes: object) -> list:
-    """The shape to fill up to, of each leaf."""
+def _infer_padded_shapes(layout: ElementLayout, shapes: object) -> list:
+    """Return the shape to fill up to, of each leaf."""
     if shapes is None:
         for leaf in layout.flat:
             if isinstance(leaf, TensorSpec) and leaf.shape.rank is None:
@@ -325,7 +325,7 @@ def _check_shape(leaf: object, shape: Any) -> None:
 
 
 def _paddings(layout: ElementLayout, values: object) -> list:
-    """What each leaf is filled up with."""
+    """Return the value that fills up each leaf."""
     if values is None or not element.is_nested(values):
         given = [values] * len(layout.flat)
     else:

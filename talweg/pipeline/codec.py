@@ -33,7 +33,7 @@ _DAMAGE = (
 
 
 def encode(layout: ElementLayout, flat: tuple) -> bytes:
-    """An element as bytes."""
+    """Return an element as bytes."""
     heads, bodies = [], []
     for array in layout.parts(flat):
         array = np.asarray(array)
@@ -49,7 +49,7 @@ def encode(layout: ElementLayout, flat: tuple) -> bytes:
 
 
 def decode(layout: ElementLayout, data: bytes) -> tuple:
-    """An element from bytes; DataLossError for what is none."""
+    """Decode an element from bytes; DataLossError for bytes that hold none."""
     try:
         (size,) = _LENGTH.unpack_from(data)
         offset = _LENGTH.size + size
@@ -104,7 +104,7 @@ def spec_to_json(spec: TypeSpec) -> Any:
 
 
 def spec_from_json(value: object) -> Any:
-    """The nest of specs again."""
+    """Return the nest of specs again."""
     ((kind, parts),) = value.items()
     if kind == "dict":
         return {key: spec_from_json(part) for key, part in parts.items()}

@@ -30,7 +30,7 @@ AUTOTUNE = -1
 
 
 def default_cycle(num_parallel_calls: Any) -> int:
-    """How many datasets TensorFlow interleaves on this machine if nobody says."""
+    """Return the number of datasets that TensorFlow interleaves on this machine by default."""
     cpus = usable_cores()
     if num_parallel_calls is None:
         return cpus
@@ -87,7 +87,7 @@ class Combining:
         return self.of(Concatenate(ElementLayout(spec), self.stage, dataset.stage), self, dataset)
 
     def flat_map(self, map_func: OfElement, name: str | None = None) -> Dataset:
-        """The elements of the datasets map_func(element), one dataset after the other.
+        """Return the elements of the datasets map_func(element), one dataset after the other.
 
         >>> import talweg as tf
         >>> pairs = tf.data.Dataset.range(1, 4).flat_map(lambda x: tf.data.Dataset.range(x))
@@ -105,7 +105,7 @@ class Combining:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements of the datasets map_func(element), `block_length` of each in turn.
+        """Return the elements of the datasets map_func(element), `block_length` of each in turn.
 
         cycle_length: how many datasets are open at a time.  Without it the number is TensorFlow's,
         which depends on the machine: all CPUs that the process may use; with num_parallel_calls no
@@ -146,7 +146,7 @@ class Combining:
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
-        """At each step an element of one of the datasets, chosen at random by `weights`.
+        """Take at each step an element of one of the datasets, chosen at random by `weights`.
 
         weights: a probability for each dataset, or a dataset of such vectors; equal if not given.
         """
@@ -190,7 +190,7 @@ class Combining:
 
 
 def _check_weights(datasets: Any, weights: object) -> tuple[list, Any]:
-    """The datasets that can be chosen, and their logits; ValueError for a wrong number."""
+    """Return the datasets that can be chosen, and their logits; ValueError for a wrong number."""
     datasets = list(datasets)
     if weights is None:
         return datasets, convert_to_tensor([[1.0] * len(datasets)])

@@ -1,4 +1,4 @@
-"""CSV files: records of typed fields, and what the types of columns are."""
+"""CSV files are records of typed fields; the types of their columns are inferred here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CsvField:
     """
 
     def __init__(self, default: TensorLike, dtypes: bool):
-        named = None if not dtypes or isinstance(default, Tensor) else _named_dtype(default)
+        named = None if not dtypes or isinstance(default, Tensor) else _find_named_dtype(default)
         if named is not None:
             self.dtype, self.default = named, None
         else:
@@ -49,13 +49,13 @@ class CsvField:
             )
 
     def parse(self, data: bytes, number: int, missing: bytes) -> Any:
-        """The value of a field; InvalidArgumentError for what is none."""
+        """Parse the text of a field; InvalidArgumentError for text that is no such value."""
         found = delimited.value(data, self.dtype, self.default, number, missing)
         return text(found) if self.dtype is string else found
 
 
-def _named_dtype(default: object) -> DType | None:
-    """The dtype that something names; None if it is a value."""
+def _find_named_dtype(default: object) -> DType | None:
+    """Return the dtype that something names; None if it is a value."""
     if not isinstance(default, (DType, np.dtype, type, str, int)):
         return None
     try:
@@ -123,7 +123,7 @@ class Csv(Stage):
 
 
 def infer_dtype(values: list[str], missing: str) -> DType:
-    """The narrowest of int32, int64, float32, float64 and string that all values fit."""
+    """Return the narrowest of int32, int64, float32, float64 and string that all values fit."""
     given = [value for value in values if value not in ("", missing)]
     return as_dtype(KINDS[max([_kind(value) for value in given], default=4)])
 

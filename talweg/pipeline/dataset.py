@@ -65,11 +65,11 @@ if TYPE_CHECKING:
 
 
 class DatasetV2:
-    """What libraries know a dataset by: the name of its class in TensorFlow."""
+    """The class name by which libraries recognise a dataset, as in TensorFlow."""
 
 
 class MakingDataset:
-    """What makes a dataset when a graph runs, of the tensors that `stage` uses."""
+    """The operation that makes a dataset when a graph runs, of the tensors that `stage` uses."""
 
     def __init__(self, stage: Stage, ids: list[int]):
         self.stage, self._ids = stage, ids
@@ -110,7 +110,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     @classmethod
     def of(cls, stage: Stage, *sources: object) -> Any:
-        """The dataset of a stage, with the options of those it is made of."""
+        """Return the dataset of a stage, with the options of those it is made of."""
         found = cls.base(stage)
         options = [source._options for source in sources if source._options is not None]
         for other in options:
@@ -128,12 +128,12 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def _type_spec(self) -> DatasetSpec:
         return DatasetSpec(self.element_spec)
 
-    def bound(self) -> Bound:
-        """The pipeline with all values it needs; TypeError if it uses tensors of a graph."""
+    def bind(self) -> Bound:
+        """Return the pipeline with all values it needs; TypeError if it uses tensors of a graph."""
         return bind(self.stage)
 
-    def bound_in(self, run: IterationRun) -> Bound:
-        """The pipeline as part of another one."""
+    def bind_in(self, run: IterationRun) -> Bound:
+        """Return the pipeline as part of another one."""
         found = unknowns(self.stage)
         if not found:
             return bind(self.stage)
@@ -147,14 +147,14 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
                 0
             ]
         with dispatch.eagerly():
-            return wrap(np.int64(self.bound().size()))
+            return wrap(np.int64(self.bind().size()))
 
     def options(self) -> Options:
-        """The options, those of its inputs included."""
+        """Return the options, those of its inputs included."""
         return Options() if self._options is None else Options().merge(self._options)
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The dataset with options, which take the place of those set before."""
+        """Return the dataset with options, which take the place of those set before."""
         if not isinstance(options, Options):
             raise type_error("TW104", f"with_options: {options!r} is no tf.data.Options")
         found = type(self).of(self.stage)
@@ -179,7 +179,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
                     hint="tf.data.Dataset.cardinality()",
                 )
             )
-        size = self.bound().size()
+        size = self.bind().size()
         if size < 0:
             why = "infinite" if size == -1 else "unknown"
             hint = (
@@ -214,7 +214,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return OwnedIterator(self)
 
     def as_numpy_iterator(self) -> NumpyIterator:
-        """An iterator whose elements are NumPy arrays.
+        """Return an iterator whose elements are NumPy arrays.
 
         >>> import talweg as tf
         >>> list(tf.data.Dataset.range(3).as_numpy_iterator())
@@ -252,7 +252,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         if not in_graph():
             flat = tuple([element.content_of(leaf) for leaf in leaves])
             run = IterationRun({}, None)
-            return function.layout.value(_reduce(self.bound(), flat, function, run))
+            return function.layout.value(_reduce(self.bind(), flat, function, run))
         return self._reduce_in_graph(leaves, function)
 
     def _reduce_in_graph(self, leaves: list, function: DataFunction) -> Any:
@@ -272,17 +272,17 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return element.pack(layout.spec, list(from_graph))
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The only element; InvalidArgumentError if there is none, or more than one."""
+        """Return the only element; InvalidArgumentError if there is none, or more than one."""
         layout = self.stage.layout
         if not in_graph():
-            return layout.value(_single(self.bound()))
+            return layout.value(_single(self.bind()))
         call = lambda bound: tuple(layout.parts(_single(unwrap_variant(bound))))  # noqa: E731
         found = run_effect("DatasetToSingleElement", _avals(layout), call, self._variant_tensor)
         return _together(layout, found)
 
-    def traced_steps(self) -> tuple:
+    def trace_steps(self) -> tuple:
         """For a loop in a graph: what says whether there is an element, and what takes it."""
-        return OwnedIterator(self).traced_steps()
+        return OwnedIterator(self).trace_steps()
 
     # -- as one tensor
 
@@ -307,7 +307,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     @property
     def trace_key(self) -> Any:
-        """What distinguishes traces of functions that take datasets."""
+        """Return the key that tells traces of functions with dataset arguments apart."""
         return self.stage.layout.key
 
     def _flat_components(self) -> list:
@@ -342,7 +342,7 @@ def _is_seen(tensor: Any) -> bool:
 
 
 def read_leaf(leaf: Tensor) -> Any:
-    """A leaf of a pipeline as an operand: variables are read."""
+    """Return a leaf of a pipeline as an operand: variables are read."""
     return leaf.variable.value() if type(leaf) is Handle else leaf
 
 
@@ -364,7 +364,7 @@ def _together(layout: ElementLayout, tensors: tuple) -> Any:
 
 
 def _reduce(bound: Bound, state: tuple, function: DataFunction, run: IterationRun) -> tuple:
-    """The last state of a reduction."""
+    """Return the last state of a reduction."""
     step, call = bound.start(), function.run_several(run)
     while True:
         try:
@@ -392,7 +392,7 @@ def _not_single(text: str) -> Exception:
 
 
 def dataset_of(tensor: object, layout: ElementLayout, cls: type = Dataset) -> Any:
-    """The dataset that a tensor stands for."""
+    """Return the dataset that a tensor stands for."""
     if type(tensor) is EagerTensor:
         bound = unwrap_variant(tensor._array)
         if not bound.values:
@@ -439,18 +439,18 @@ class DatasetSpec(TypeSpec):
         return DatasetSpec(value.element_spec) if isinstance(value, Dataset) else None
 
     def from_variant(self, tensor: TensorLike) -> Dataset:
-        """The dataset that a tensor stands for."""
+        """Return the dataset that a tensor stands for."""
         return dataset_of(tensor, self.dataset_layout)
 
     def from_content(self, content: Bound) -> Dataset:
-        """The dataset of an element."""
+        """Return the dataset of an element."""
         if not content.values:
             return Dataset(content.stage)
         return dataset_of(EagerTensor(Variant(content)), self.dataset_layout)
 
     @staticmethod
     def from_value(value: Dataset) -> DatasetSpec:
-        """The spec of a dataset."""
+        """Return the spec of a dataset."""
         return DatasetSpec(value.element_spec)
 
 

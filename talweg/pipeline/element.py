@@ -1,4 +1,4 @@
-"""What an element of a dataset is made of, and its flat form inside pipelines.
+"""The structure of a dataset's elements, and their flat form inside pipelines.
 
 An element is a nest of tuples, namedtuples, dictionaries and attrs classes; a *list* is no nest
 here but a tensor to be.  Inside a pipeline it is a tuple with one item for each leaf: the array of
@@ -56,14 +56,14 @@ def _leaf(value: object) -> bool:
 
 
 def flatten(value: object) -> list:
-    """All leaves, in the order of `tf.nest`."""
+    """Return all leaves, in the order of `tf.nest`."""
     if not is_nested(value):
         return [value]
     return [leaf for child in structure.children(value) for leaf in flatten(child)]
 
 
 def pack(template: object, leaves: list) -> Any:
-    """The nest `template` with other leaves."""
+    """Return the nest `template` with other leaves."""
     return _pack(template, iter(leaves))
 
 
@@ -75,7 +75,7 @@ def _pack(template: object, remaining: Iterator) -> Any:
 
 
 def map_leaves(function: Callable[..., Any], *nests: object) -> Any:
-    """`function` of the leaves of nests that have the structure of the first."""
+    """Return `function` of the leaves of nests that have the structure of the first."""
     columns = zip(*[flatten(nest) for nest in nests])
     return pack(nests[0], [function(*leaves) for leaves in columns])
 
@@ -95,7 +95,7 @@ def text_of(value: Any) -> str:
 
 
 def as_leaf(value: object) -> Any:
-    """A leaf as it is kept: a tensor, a composite, a dataset, None."""
+    """Return a leaf as it is kept: a tensor, a composite, a dataset, None."""
     if value is None or isinstance(value, (Tensor, SparseTensor, RaggedTensor)):
         return value
     if hasattr(type(value), "handle_read"):
@@ -120,7 +120,7 @@ def as_leaf(value: object) -> Any:
 
 
 def convert_element(value: object) -> Any:
-    """A nest with every leaf as it is kept."""
+    """Return a nest with every leaf as it is kept."""
     if isinstance(value, tuple) and hasattr(value, "dense_shape"):
         return as_leaf(value)
     if not is_nested(value):
@@ -130,7 +130,7 @@ def convert_element(value: object) -> Any:
 
 
 def spec_of(leaf: object) -> TypeSpec:
-    """The spec of a leaf."""
+    """Return the spec of a leaf."""
     if leaf is None:
         return NoneTensorSpec()
     if isinstance(leaf, TypeSpec):
@@ -141,12 +141,12 @@ def spec_of(leaf: object) -> TypeSpec:
 
 
 def specs_of(value: object) -> Any:
-    """A nest with specs in place of its leaves."""
+    """Return a nest with specs in place of its leaves."""
     return map_leaves(spec_of, value)
 
 
 def content_of(leaf: object) -> Any:
-    """What stands for an eager leaf in flat elements."""
+    """Return the flat content of an eager leaf."""
     if type(leaf) is EagerTensor:
         array = leaf._array
         return array.value if type(array) is Variant else array
@@ -155,7 +155,7 @@ def content_of(leaf: object) -> Any:
     if isinstance(leaf, Several):
         return tuple([content_of(value) for value in leaf.values])
     if hasattr(leaf, "bound"):
-        return leaf.bound()
+        return leaf.bind()
     return leaf
 
 
@@ -188,7 +188,7 @@ class ElementLayout:
         return self._key
 
     def value(self, flat: tuple) -> Any:
-        """The element that users get: a nest of eager tensors."""
+        """Return the element that users get: a nest of eager tensors."""
         kind = self._kind
         if kind == 1:
             return wrap(flat[0])
@@ -202,11 +202,11 @@ class ElementLayout:
         return self._pack(iter(leaves))
 
     def numpy(self, flat: tuple) -> Any:
-        """The element as a nest of arrays, which are the user's own."""
+        """Return the element as a nest of arrays, which are the user's own."""
         return self._pack(map(_as_numpy, flat))
 
-    def flattened(self, value: TensorLike, what: str = "element") -> tuple:
-        """The flat form of an eager element of this structure; TypeError for another."""
+    def flatten_value(self, value: TensorLike, what: str = "element") -> tuple:
+        """Return the flat form of an eager element of this structure; TypeError for another."""
         leaves = flatten(convert_element(value))
         if len(leaves) != len(self.flat):
             raise type_error(
@@ -217,7 +217,7 @@ class ElementLayout:
     # -- the tensors of elements, as functions take them
 
     def parts(self, flat: tuple) -> list:
-        """The arrays of an element, composites taken apart."""
+        """Return the arrays of an element, composites taken apart."""
         if self.plain:
             return list(flat)
         arrays: list = []
@@ -235,7 +235,7 @@ class ElementLayout:
         return arrays
 
     def whole(self, arrays: list) -> tuple:
-        """The flat element of the arrays of its tensors."""
+        """Return the flat element of the arrays of its tensors."""
         if self.plain:
             return tuple(arrays)
         remaining, items = iter(arrays), []
@@ -267,7 +267,7 @@ def _as_numpy(item: np.generic | np.ndarray) -> Any:
 
 
 def leaf_maker(spec: TypeSpec) -> Callable[[Any], Any]:
-    """What makes of the content of a leaf what users get."""
+    """Make the function from the content of a leaf to the user's value."""
     if isinstance(spec, RaggedTensorSpec) and not spec.ragged_rank:
         return wrap
     if isinstance(spec, PerReplicaSpec):
@@ -277,14 +277,14 @@ def leaf_maker(spec: TypeSpec) -> Callable[[Any], Any]:
 
 
 def _of_replicas(spec: PerReplicaSpec) -> ElementLayout:
-    """The layout of the values of all replicas."""
+    """Return the layout of the values of all replicas."""
     if spec.layout is None:
         spec.layout = ElementLayout(spec.specs)
     return spec.layout
 
 
 def part_specs(spec: TypeSpec) -> list[TensorSpec]:
-    """The specs of the tensors that a leaf consists of."""
+    """Return the specs of the tensors that a leaf consists of."""
     if type(spec) is TensorSpec:
         return [spec]
     if isinstance(spec, NoneTensorSpec):
@@ -297,7 +297,7 @@ def part_specs(spec: TypeSpec) -> list[TensorSpec]:
 
 
 def composite(spec: TypeSpec, parts: list) -> Any:
-    """The leaf that consists of these tensors."""
+    """Return the leaf that consists of these tensors."""
     if type(spec) is TensorSpec:
         return parts[0]
     if isinstance(spec, NoneTensorSpec):

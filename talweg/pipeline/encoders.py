@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 
 class ExtensionTypeBatchEncoder:
-    """How values of an extension type are batched (`tf.experimental.ExtensionTypeBatchEncoder`).
+    """The batching rules of an extension type (`tf.experimental.ExtensionTypeBatchEncoder`).
 
     As it is: a batch has batches of the tensors.  A type whose tensors do not share a first
     axis gives an encoder of its own as `__batch_encoder__`.
     """
 
     def batch(self, spec: TypeSpec, batch_size: int | None) -> Any:
-        """The spec of a batch of values."""
+        """Return the spec of a batch of values."""
         return map_specs(lambda leaf: batch_spec(leaf, batch_size), spec)
 
     def unbatch(self, spec: TypeSpec) -> Any:
-        """The spec of a row of a value."""
+        """Return the spec of a row of a value."""
         return map_specs(row_spec, spec)
 
     def encode(self, spec: TypeSpec, value: TensorLike, minimum_rank: int = 0) -> list:
-        """The tensors and composites that stand for a value."""
+        """Return the tensors and composites that stand for a value."""
         return leaves_of(value)
 
     def decode(self, spec: TypeSpec, encoded_value: list) -> Any:
-        """The value of a spec that is encoded so."""
+        """Return the value of a spec that is encoded so."""
         return spec.with_leaves(list(encoded_value))
 
     def encoding_specs(self, spec: TypeSpec) -> list[TypeSpec]:
-        """The specs of what `encode` gives."""
+        """Return the specs of the result of `encode`."""
         return leaves_of(spec)
 
 

@@ -66,7 +66,7 @@ def _kind(compression: Any) -> str:
 
 
 class FileDataset(Dataset):
-    """A dataset of what stands in files."""
+    """A dataset of the records that files hold."""
 
     def _read(
         self,
@@ -153,7 +153,7 @@ class FixedLengthRecordDataset(FileDataset):
         self._read(
             "FixedLengthRecordDatasetV2",
             filenames,
-            files.fixed_records(*sizes),
+            files.make_fixed_reader(*sizes),
             compression_type,
             num_parallel_reads,
         )

@@ -33,7 +33,7 @@ def text(data: bytes) -> np.ndarray:
 
 
 class Files(Stage):
-    """What stands in files: one after the other, or `parallel` of them in turn."""
+    """The source stage of files' records: one file after the other, or `parallel` in turn."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ def _stepping(source: Iterator[bytes]) -> Next:
 
 
 def lines(path: str, compression: str) -> Iterator[bytes]:
-    """The lines of a file, without their ends."""
+    """Yield the lines of a file, without their ends."""
     with RecordReader(path, compression) as file:
         for line in file:
             if line.endswith(b"\n"):
@@ -82,8 +82,8 @@ def lines(path: str, compression: str) -> Iterator[bytes]:
             yield line
 
 
-def fixed_records(size: int, header: int, footer: int) -> Reader:
-    """A reader of records of `size` bytes between a header and a footer."""
+def make_fixed_reader(size: int, header: int, footer: int) -> Reader:
+    """Return a reader of records of `size` bytes between a header and a footer."""
 
     def read(path: str, compression: str) -> Iterator[bytes]:
         with RecordReader(path, compression) as file:
@@ -107,7 +107,7 @@ def fixed_records(size: int, header: int, footer: int) -> Reader:
 
 
 def whole_records(path: str, compression: str) -> Iterator[bytes]:
-    """The records of a TFRecord file."""
+    """Return the records of a TFRecord file."""
     return records_in(path, compression)
 
 

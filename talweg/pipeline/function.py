@@ -67,7 +67,7 @@ class DataFunction:
         outer = dispatch.context.base
         try:
             self.concrete.trace(
-                lambda *tensors: self._traced(called, list(tensors)),
+                lambda *tensors: self._trace(called, list(tensors)),
                 [f"args_{number}" for number in range(len(specs))],
             )
         except BaseException:
@@ -79,8 +79,8 @@ class DataFunction:
         del self._result
         self._vectorized: Any = _UNKNOWN
 
-    def _traced(self, function: Callable[..., Any], tensors: list) -> list:
-        """The function's results as a flat list of tensors; remembers their specs."""
+    def _trace(self, function: Callable[..., Any], tensors: list) -> list:
+        """Return the function's results as a flat list of tensors; remembers their specs."""
         arguments = []
         for layout in self.layouts:
             leaves = []
@@ -122,11 +122,11 @@ class DataFunction:
         return self._vectorized
 
     def leaves(self) -> list:
-        """What it captured: tensors and variables."""
+        """Return the captured tensors and variables."""
         return self.concrete._outside
 
     def arrays_with(self, run: IterationRun) -> Callable[[list], list]:
-        """The function on arrays, for one iterator."""
+        """Return the function on arrays, for one iterator."""
         execute = _executing(program_of(self.body), run.state)
         if program_of(self.body).changes:
             return self._changing(run, execute)
@@ -139,7 +139,7 @@ class DataFunction:
         return lambda arrays: execute(arrays + fixed)
 
     def _changing(self, run: IterationRun, execute: Callable) -> Callable[[list], list]:
-        """The function on arrays, which changes variables."""
+        """Return the function on arrays, which changes variables."""
         captured, program = self.concrete._outside, program_of(self.body)
 
         def call(arrays: list) -> list:
@@ -149,7 +149,7 @@ class DataFunction:
         return call
 
     def run_with(self, run: IterationRun) -> Callable[[tuple], tuple]:
-        """The function on flat elements, for one iterator."""
+        """Return the function on flat elements, for one iterator."""
         execute = self.arrays_with(run)
         inside, layout = self.layouts[0], self.layout
         if inside.plain and layout.plain:
@@ -157,7 +157,7 @@ class DataFunction:
         return lambda flat: layout.whole(execute(inside.parts(flat)))
 
     def run_several(self, run: IterationRun) -> Callable[..., tuple]:
-        """The function of several flat elements, for one iterator."""
+        """Return the function of several flat elements, for one iterator."""
         execute, layouts, layout = self.arrays_with(run), self.layouts, self.layout
 
         def call(*flats: tuple) -> tuple:
@@ -168,7 +168,7 @@ class DataFunction:
 
 
 def _executing(program: Program, state: object) -> Callable[..., list]:
-    """What runs a program: the interpreter while that takes little time for an element.
+    """Choose a program's executor: the interpreter while that takes little time for an element.
 
     For small elements it is faster than machine code, which has to be entered.
     """
@@ -212,13 +212,13 @@ def _waits(body: Body) -> bool:
 
 
 def _content(run: IterationRun, value: object) -> Any:
-    """The value of a captured tensor, as programs take it."""
+    """Return the value of a captured tensor, as programs take it."""
     found = run.array(value)
     return found if hasattr(found, "dtype") and hasattr(found, "shape") else Variant(found)
 
 
 def _result_leaf(leaf: object, what: str) -> Any:
-    """A leaf of a result as a tensor, composite or None."""
+    """Return a leaf of a result as a tensor, composite or None."""
     if leaf is None or isinstance(leaf, Tensor):
         return leaf
     if hasattr(type(leaf), "handle_read"):
@@ -238,7 +238,7 @@ def _result_leaf(leaf: object, what: str) -> Any:
 
 
 def _parts(leaf: object) -> list:
-    """The tensors that a leaf of a result consists of."""
+    """Return the tensors that a leaf of a result consists of."""
     if leaf is None:
         return []
     if isinstance(leaf, Tensor):

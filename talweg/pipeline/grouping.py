@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def flag(value: bool) -> Any:
-    """A truth value, or a tensor of a graph."""
+    """Return a truth value, or a tensor of a graph."""
     if isinstance(value, Tensor):
         return bool(value) if isinstance(value, EagerTensor) else value
     return bool(value)
@@ -100,13 +100,13 @@ class Grouping:
         return ragged.batch(batch_size, drop_remainder)
 
     def unbatch(self, name: str | None = None) -> Dataset:
-        """The rows of the elements, one after the other."""
+        """Return the rows of the elements, one after the other."""
         return self.of(Unbatch(self.stage), self)
 
     def rebatch(
         self, batch_size: TensorLike, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
-        """The rows of the elements in batches of another size, or of several sizes in turn.
+        """Return the rows of the elements in batches of another size, or of several sizes in turn.
 
         >>> import talweg as tf
         >>> batches = tf.data.Dataset.range(6).batch(4).rebatch([1, 2])

@@ -53,7 +53,7 @@ class Cursor:
         return self._own_lock
 
     def next(self) -> tuple:
-        """The next element; raises End."""
+        """Return the next element; raises End."""
         with self._lock:
             if self._ahead:
                 flat = self._ahead.pop()
@@ -84,7 +84,7 @@ class Cursor:
 
 
 def unwrap_variant(value: object) -> Any:
-    """What a variant holds."""
+    """Return the content of a variant."""
     return value.value if type(value) is Variant else value
 
 
@@ -92,7 +92,7 @@ def unwrap_variant(value: object) -> Any:
 
 
 class IteratorOperation:
-    """What an operation on iterators does when a graph runs."""
+    """The action of an operation on iterators when a graph runs."""
 
     def __init__(self, tf_type: str, avals: tuple, call: Callable[..., Any]):
         self.tf_type, self.avals, self.call = tf_type, avals, call
@@ -102,17 +102,17 @@ class IteratorOperation:
 
 
 def run_effect(tf_type: str, avals: list, call: Callable[..., Any], *operands: object) -> tuple:
-    """The results of an operation with an effect."""
+    """Return the results of an operation with an effect."""
     return host_call(*operands, call=IteratorOperation(tf_type, tuple(avals), call))
 
 
 def in_graph() -> bool:
-    """Whether what is called now belongs into a graph."""
+    """Whether the present call belongs into a graph."""
     return dispatch.context.base is not None
 
 
 def avals_of(layout: ElementLayout) -> list[Aval]:
-    """What graphs know of the tensors of an element."""
+    """Return the abstract values of an element's tensors."""
     specs = [part for leaf in layout.flat for part in element.part_specs(leaf)]
     return [
         Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
@@ -121,7 +121,7 @@ def avals_of(layout: ElementLayout) -> list[Aval]:
 
 
 def element_in_graph(layout: ElementLayout, tensors: tuple) -> Any:
-    """An element of the tensors it consists of."""
+    """Return an element of the tensors it consists of."""
     remaining, leaves = list(tensors), []
     for spec in layout.flat:
         count = len(element.part_specs(spec))
@@ -131,7 +131,7 @@ def element_in_graph(layout: ElementLayout, tensors: tuple) -> Any:
 
 
 def end_of_sequence() -> Exception:
-    """The error of `get_next` at the end."""
+    """Return the error of `get_next` at the end."""
     return OutOfRangeError(None, None, compose("TW209", "End of sequence"))
 
 
@@ -172,7 +172,7 @@ class Iterator(Trackable):
             )
         else:
             self._dataset = dataset
-            self._cursor = Cursor(dataset.bound().start(), self._layout)
+            self._cursor = Cursor(dataset.bind().start(), self._layout)
 
     def _take_variant(self, tensor: object) -> None:
         self._cursor = unwrap_variant(tensor._array) if type(tensor) is EagerTensor else None
@@ -191,7 +191,7 @@ class Iterator(Trackable):
 
     @property
     def trace_key(self) -> Any:
-        """What distinguishes traces for iterators."""
+        """Return the key that tells traces with iterator arguments apart."""
         return self._layout.key
 
     @property
@@ -228,7 +228,7 @@ class Iterator(Trackable):
             raise
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element; OutOfRangeError at the end."""
+        """Return the next element; OutOfRangeError at the end."""
         if self._cursor is not None and not in_graph():
             try:
                 return self._layout.value(self._cursor.next())
@@ -247,7 +247,7 @@ class Iterator(Trackable):
         return element_in_graph(layout, tensors)
 
     def get_next_as_optional(self) -> Optional:
-        """The next element as an `Optional`, which is empty at the end."""
+        """Return the next element as an `Optional`, which is empty at the end."""
         if self._cursor is not None and not in_graph():
             flat = None
             if self._cursor.more():
@@ -264,7 +264,7 @@ class Iterator(Trackable):
         )
         return OptionalSpec(self._layout.spec).from_variant(tensor)
 
-    def traced_steps(self) -> tuple:
+    def trace_steps(self) -> tuple:
         """For a loop in a graph: what says whether there is an element, and what takes it."""
 
         def more() -> Any:
@@ -281,7 +281,7 @@ class Iterator(Trackable):
         return {"_ITERATOR": wrap(element.np.int64(self._cursor.taken))}
 
     def _restore_from_tensors(self, restored_tensors: dict) -> None:
-        self._cursor.go_to(self._dataset.bound().start(), int(restored_tensors["_ITERATOR"]))
+        self._cursor.go_to(self._dataset.bind().start(), int(restored_tensors["_ITERATOR"]))
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} object at {hex(id(self))}>"
@@ -298,7 +298,7 @@ class NumpyIterator:
 
     def __init__(self, dataset: Any):
         self._layout = dataset.stage.layout
-        self._cursor = Cursor(dataset.bound().start(), self._layout)
+        self._cursor = Cursor(dataset.bind().start(), self._layout)
 
     def __iter__(self) -> NumpyIterator:
         return self
@@ -346,12 +346,12 @@ class IteratorSpec(TypeSpec):
         return self.from_value(value) if isinstance(value, Iterator) else None
 
     def from_variant(self, tensor: TensorLike) -> Iterator:
-        """The iterator that a tensor stands for."""
+        """Return the iterator that a tensor stands for."""
         return OwnedIterator(components=tensor, element_spec=self._element_spec)
 
     @staticmethod
     def from_value(value: Iterator) -> IteratorSpec:
-        """The spec of an iterator."""
+        """Return the spec of an iterator."""
         return IteratorSpec(value.element_spec)
 
 
@@ -370,7 +370,7 @@ class Optional:
 
     @staticmethod
     def from_value(value: Any) -> Optional:
-        """One with an element."""
+        """Return one with an element."""
         value = element.convert_element(value)
         layout = ElementLayout(element.specs_of(value))
         leaves = element.flatten(value)
@@ -416,7 +416,7 @@ class Optional:
 
     @property
     def trace_key(self) -> Any:
-        """What distinguishes traces."""
+        """Return the key that tells traces with optional arguments apart."""
         return None if self._given_layout is None else self._given_layout.key
 
     def _flat_components(self) -> list:
@@ -436,15 +436,15 @@ class Optional:
         return run_effect("OptionalHasValue", [Aval((), bool_)], call, self._variant)[0]
 
     def get_value(self, name: str | None = None) -> Any:
-        """The element; InvalidArgumentError if there is none."""
+        """Return the element; InvalidArgumentError if there is none."""
         if self._variant is None:
-            return self._layout.value(self._given())
+            return self._layout.value(self._require())
         layout = self._layout
-        call = lambda found: tuple(layout.parts(unwrap_variant(found)._given()))  # noqa: E731
+        call = lambda found: tuple(layout.parts(unwrap_variant(found)._require()))  # noqa: E731
         tensors = run_effect("OptionalGetValue", avals_of(layout), call, self._variant)
         return element_in_graph(layout, tensors)
 
-    def _given(self) -> tuple:
+    def _require(self) -> tuple:
         if self._flat is None:
             raise InvalidArgumentError(
                 None, None, compose("TW209", "The given optional does not have a value.")
@@ -452,7 +452,7 @@ class Optional:
         return self._flat
 
     def numpy_elements(self) -> Any:
-        """Itself, as `as_numpy_iterator` gives it."""
+        """Return itself, as `as_numpy_iterator` gives it."""
         return self
 
     def __repr__(self) -> str:
@@ -480,17 +480,17 @@ class OptionalSpec(TypeSpec):
         return self.from_value(value) if isinstance(value, Optional) else None
 
     def from_variant(self, tensor: TensorLike) -> Optional:
-        """The Optional that a tensor stands for."""
+        """Return the Optional that a tensor stands for."""
         if type(tensor) is EagerTensor:
             return unwrap_variant(tensor._array)
         spec = self._element_spec
         return Optional(None if spec is None else ElementLayout(spec), None, tensor)
 
     def from_content(self, content: Any) -> Optional:
-        """Itself."""
+        """Return itself."""
         return content
 
     @staticmethod
     def from_value(value: Optional) -> OptionalSpec:
-        """The spec of an Optional."""
+        """Return the spec of an Optional."""
         return OptionalSpec(value.element_spec)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def path_of(value: Any) -> str:
-    """A path from text, bytes, a path object or a string tensor."""
+    """Return a path from text, bytes, a path object or a string tensor."""
     if hasattr(value, "numpy"):
         value = value.numpy()
     return os.fsdecode(value)
@@ -44,7 +44,7 @@ class Keeping:
     stage: Stage
 
     def file_cache(self, path: str) -> Stage:
-        """The stage that keeps the elements in files."""
+        """Return the stage that keeps the elements in files."""
         return saved.FileCache(self.stage, path)
 
     @classmethod
@@ -55,7 +55,7 @@ class Keeping:
         seed: TensorLike | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The paths of all files that match a pattern, or one of several, as string scalars.
+        """Return the paths of all files that match a pattern, or one of several, as string scalars.
 
         In random order unless shuffle=False.  InvalidArgumentError if there is none.
         """
@@ -95,7 +95,7 @@ class Keeping:
         reader_func: Callable[[Any], Any] | None = None,
         wait: bool = False,
     ) -> Dataset:
-        """The elements that `save` wrote, an element of each part in turn.
+        """Return the elements that `save` wrote, an element of each part in turn.
 
         reader_func: makes the dataset of a dataset of parts, each a dataset.  NotFoundError if
         nothing was saved there.
@@ -116,7 +116,7 @@ class Keeping:
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements, written into a folder the first time and read from it ever after.
+        """Return the elements, written into a folder the first time and read from it ever after.
 
         A later program that finds the folder reads it, too, and computes nothing.
         """
@@ -133,12 +133,12 @@ class _Parts(Tensors):
         self.datasets = datasets
 
     def size(self, run: IterationRun) -> int:
-        """How many."""
+        """Return the number of elements."""
         return len(self.datasets)
 
     def start(self, run: IterationRun) -> Any:
-        """One after the other."""
-        remaining = iter([dataset.bound_in(run) for dataset in self.datasets])
+        """Return one after the other."""
+        remaining = iter([dataset.bind_in(run) for dataset in self.datasets])
 
         def step() -> tuple:
             for bound in remaining:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def integer(value: Any, argument: str) -> Any:
-    """An integer argument: an int, or a tensor of a graph."""
+    """Return an integer argument: an int, or a tensor of a graph."""
     if type(value) is int or type(value) is Symbol:
         return value
     if isinstance(value, Tensor) or hasattr(value, "__index__"):
@@ -51,7 +51,7 @@ def integer(value: Any, argument: str) -> Any:
 
 
 def seeds_of(seed: object) -> tuple[int, int]:
-    """The two seeds of a stage with an own seed, or None."""
+    """Return the two seeds of a stage with an own seed, or None."""
     return randomness.get_seed(None if seed is None else integer(seed, "seed"))
 
 
@@ -62,7 +62,7 @@ class Making:
 
     @classmethod
     def from_tensors(cls, tensors: TensorLike, name: str | None = None) -> Dataset:
-        """A dataset with one element.
+        """Return a dataset with one element.
 
         >>> import talweg as tf
         >>> [x.tolist() for x in tf.data.Dataset.from_tensors([1, 2]).as_numpy_iterator()]
@@ -72,7 +72,7 @@ class Making:
 
     @classmethod
     def from_tensor_slices(cls, tensors: TensorLike, name: str | None = None) -> Dataset:
-        """The slices of tensors along their first dimension, which must be equal.
+        """Return the slices of tensors along their first dimension, which must be equal.
 
         ValueError for scalars and where first dimensions differ.
 
@@ -133,7 +133,7 @@ class Making:
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What `generator(*args)` yields, called once a pass; args arrive as arrays.
+        """Make a dataset of the elements that `generator(*args)` yields; args arrive as arrays.
 
         output_signature: a nest of specs; or output_types and perhaps output_shapes.  An element
         that does not fit raises InvalidArgumentError when it is asked for.
@@ -195,7 +195,7 @@ def _as_tuples(types: DType) -> Any:
 
 
 def _shapes(types: DType, shapes: object) -> list:
-    """The shapes that stand where the dtypes do."""
+    """Return the shapes that stand where the dtypes do."""
     if not element.is_nested(types):
         return [TensorShape(shapes)]
     parts = element.structure.children(types)

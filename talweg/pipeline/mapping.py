@@ -34,7 +34,7 @@ class Map(Stage):
             self.name = "_ParallelMapDataset"
 
     def leaves(self) -> list:
-        """What the function captured."""
+        """Return the tensors that the function captured."""
         return self.function.leaves()
 
     def size(self, run: IterationRun) -> int:
@@ -42,7 +42,7 @@ class Map(Stage):
         return self.inputs[0].size(run)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The function of rows, many at a time."""
+        """Return the function of rows, many at a time."""
         many = self.function.vectorized
         rows = None if many is None else self.inputs[0].rows(run)
         if rows is None or many is None:
@@ -78,18 +78,18 @@ class Filter(Stage):
         self.function = _predicate(predicate, source.layout, "filter")
 
     def leaves(self) -> list:
-        """What the predicate captured."""
+        """Return the tensors that the predicate captured."""
         return self.function.leaves()
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The rows for which it is true, if that can be asked of many at a time."""
+        """Return the rows for which it is true, if that can be asked of many at a time."""
         many = self.function.vectorized
         rows = None if many is None else self.inputs[0].rows(run)
         if rows is None or many is None or rows.computed:
             return None
         take, one, order, call = rows.take, rows.one, rows.order, self.function.run_with(run)
 
-        def kept(count: int) -> Any:
+        def keep_rows(count: int) -> Any:
             parts: list = []
             missing = count
             while missing > 0:
@@ -105,7 +105,7 @@ class Filter(Stage):
                 missing -= len(parts[-1])
             return np.concatenate(parts) if parts else range(0)
 
-        return rows.ordered(_cut(kept))
+        return rows.reorder(_cut(keep_rows))
 
     def start(self, run: IterationRun) -> Next:
         """Pass over those for which it is false."""
@@ -125,7 +125,7 @@ class Filter(Stage):
 
 
 def _cut(order: Callable[[int], Any]) -> Callable[[int], Any]:
-    """The numbers that `order` gives, never more than asked for."""
+    """Return the numbers that `order` gives, never more than asked for."""
     waiting: Any = range(0)
 
     def cut(count: int) -> Any:
@@ -141,7 +141,7 @@ def _cut(order: Callable[[int], Any]) -> Callable[[int], Any]:
 
 
 def _predicate(predicate: Callable[..., Any], layout: ElementLayout, what: str) -> DataFunction:
-    """A traced function that gives one truth value; ValueError if it does not."""
+    """Return a traced function that gives one truth value; ValueError if it does not."""
     found = DataFunction(predicate, [layout], f"Dataset.{what}()")
     spec = found.layout.spec
     scalar = isinstance(spec, TensorSpec) and spec.dtype is bool_ and spec.shape.rank in (0, None)
@@ -201,11 +201,11 @@ class Enumerate(Stage):
             return None
         take, one, first = rows.take, rows.one, self.first
 
-        def numbered(numbers: np.ndarray) -> list:
+        def number_rows(numbers: np.ndarray) -> list:
             return [as_numbers(numbers).astype(np.int64) + first, *take(numbers)]
 
         return Rows(
-            numbered,
+            number_rows,
             lambda number: (np.int64(number + first), *one(number)),
             rows.order,
             rows.length,
@@ -240,7 +240,7 @@ class Scan(Stage):
         super().__init__(ElementLayout(self.function.layout.spec[1]), source)
 
     def leaves(self) -> list:
-        """The first state, and what the function captured."""
+        """Return the tensors of the first state, and those that the function captured."""
         return [*element.flatten(self.initial), *self.function.leaves()]
 
     def size(self, run: IterationRun) -> int:
@@ -269,7 +269,7 @@ def trace_reduction(
     what: str,
     gives_element: bool,
 ) -> tuple[Any, DataFunction]:
-    """The initial state as tensors, and the traced function of state and element.
+    """Return the initial state as tensors, and the traced function of state and element.
 
     Shapes of the state that the function does not keep become unknown.  TypeError where it changes
     structure or dtypes.
@@ -295,7 +295,7 @@ def trace_reduction(
 
 
 def _relax_spec(before: TensorSpec, after: object, what: str) -> Any:
-    """The spec that both have; TypeError where structures or dtypes differ."""
+    """Return the spec that both have; TypeError where structures or dtypes differ."""
     one, other = element.flatten(before), element.flatten(after)
     same = element.text_of(element.pack(before, [0] * len(one))) == element.text_of(
         element.pack(after, [0] * len(other))
@@ -328,7 +328,7 @@ class UniqueElements(Stage):
         super().__init__(source.layout, source)
 
     def start(self, run: IterationRun) -> Next:
-        """Remember what was there."""
+        """Return a step that gives each different element once; it remembers the earlier ones."""
         source = self.inputs[0].start(run)
         seen: set = set()
 
@@ -380,7 +380,7 @@ class AssertCardinality(Stage):
         self.expected = expected
 
     def size(self, run: IterationRun) -> int:
-        """What the user says."""
+        """Return the number that the user stated."""
         return self.expected
 
     def start(self, run: IterationRun) -> Next:

@@ -31,7 +31,7 @@ class Zip(Stage):
         super().__init__(ElementLayout(spec), *sources)
 
     def size(self, run: IterationRun) -> int:
-        """The smallest."""
+        """Return the smallest."""
         return smallest([source.size(run) for source in self.inputs])
 
     def rows(self, run: IterationRun) -> Rows | None:
@@ -51,7 +51,7 @@ class Zip(Stage):
         )
 
     def start(self, run: IterationRun) -> Next:
-        """One of each."""
+        """Start the inputs; a step takes one element of each."""
         rows = self.rows(run)
         if rows is not None:
             return start_rows(rows)
@@ -69,8 +69,8 @@ class Zip(Stage):
         return step
 
 
-def nested_layout(function: DataFunction, what: str) -> ElementLayout:
-    """The layout of the datasets that a function gives; TypeError if it gives none."""
+def find_nested_layout(function: DataFunction, what: str) -> ElementLayout:
+    """Return the layout of the datasets that a function gives; TypeError if it gives none."""
     spec = function.layout.spec
     if not hasattr(spec, "dataset_layout"):
         raise type_error(
@@ -88,10 +88,10 @@ class FlatMap(Stage):
 
     def __init__(self, source: Any, function: Callable[..., Any]):
         self.function = DataFunction(function, [source.layout], "Dataset.flat_map()")
-        super().__init__(nested_layout(self.function, "flat_map"), source)
+        super().__init__(find_nested_layout(self.function, "flat_map"), source)
 
     def leaves(self) -> list:
-        """What the function captured."""
+        """Return the tensors that the function captured."""
         return self.function.leaves()
 
     def start(self, run: IterationRun) -> Next:
@@ -120,11 +120,11 @@ class Interleave(Stage):
 
     def __init__(self, source: Any, function: Callable[..., Any], cycle: int, block: int):
         self.function = DataFunction(function, [source.layout], "Dataset.interleave()")
-        super().__init__(nested_layout(self.function, "interleave"), source)
+        super().__init__(find_nested_layout(self.function, "interleave"), source)
         self.cycle, self.block = cycle, block
 
     def leaves(self) -> list:
-        """Lengths, and what the function captured."""
+        """Return the lengths, and the tensors that the function captured."""
         return [self.cycle, self.block, *self.function.leaves()]
 
     def start(self, run: IterationRun) -> Next:
@@ -195,11 +195,11 @@ class Listed(Stage):
         self.found = found
 
     def size(self, run: IterationRun) -> int:
-        """How many there are."""
+        """Return the number of elements."""
         return len(self.found)
 
     def start(self, run: IterationRun) -> Next:
-        """One after the other."""
+        """Return one after the other."""
         remaining = iter(self.found)
 
         def step() -> tuple:
@@ -225,7 +225,7 @@ class Window(Stage):
         return list(self.numbers)
 
     def size(self, run: IterationRun) -> int:
-        """The number of windows."""
+        """Return the number of windows."""
         count = self.inputs[0].size(run)
         size, shift, stride = [run.number(number) for number in self.numbers]
         if count < 0:
@@ -288,7 +288,7 @@ class GroupByWindow(Stage):
         number = ElementLayout(TensorSpec((), int64))
         self.reduce = DataFunction(reduce, [number, ElementLayout(group_spec)], "group_by_window()")
         self.group_size = DataFunction(size, [number], "group_by_window()")
-        super().__init__(nested_layout(self.reduce, "group_by_window"), source)
+        super().__init__(find_nested_layout(self.reduce, "group_by_window"), source)
         for function, what in ((self.key, "key_func"), (self.group_size, "window_size_func")):
             spec = function.layout.spec
             if not isinstance(spec, TensorSpec) or spec.dtype is not int64:
@@ -299,7 +299,7 @@ class GroupByWindow(Stage):
                 )
 
     def leaves(self) -> list:
-        """What the functions captured."""
+        """Return the tensors that the functions captured."""
         return [*self.key.leaves(), *self.reduce.leaves(), *self.group_size.leaves()]
 
     def start(self, run: IterationRun) -> Next:
@@ -436,21 +436,21 @@ class Given(Stage):
         self.tensor = tensor
 
     def leaves(self) -> list:
-        """The tensor."""
+        """Return the tensor."""
         return [self.tensor]
 
-    def _bound(self, run: IterationRun) -> Bound:
+    def _take_bound(self, run: IterationRun) -> Bound:
         return run.array(self.tensor)
 
     def size(self, run: IterationRun) -> int:
         """That of the dataset."""
-        return self._bound(run).size()
+        return self._take_bound(run).size()
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """Those of the dataset."""
-        bound = self._bound(run)
+        """Return the rows of the dataset."""
+        bound = self._take_bound(run)
         return bound.stage.rows(run.within(bound))
 
     def start(self, run: IterationRun) -> Next:
-        """As the dataset does."""
-        return self._bound(run).start(run)
+        """Start the dataset."""
+        return self._take_bound(run).start(run)

@@ -12,7 +12,7 @@ from talweg.core.errors import type_error, value_error
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How datasets are divided between workers (`tf.data.experimental.AutoShardPolicy`)."""
+    """The ways to divide a dataset between workers (`tf.data.experimental.AutoShardPolicy`)."""
 
     OFF = -1
     AUTO = 0
@@ -22,7 +22,7 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class AutotuneAlgorithm(enum.Enum):
-    """How sizes are tuned (`tf.data.experimental.AutotuneAlgorithm`)."""
+    """The algorithms that tune sizes (`tf.data.experimental.AutotuneAlgorithm`)."""
 
     DEFAULT = 0
     HILL_CLIMB = 1
@@ -32,7 +32,7 @@ class AutotuneAlgorithm(enum.Enum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What happens to state outside of a pipeline (`tf.data.experimental.ExternalStatePolicy`)."""
+    """The policies for state outside of a pipeline (`tf.data.experimental.ExternalStatePolicy`)."""
 
     WARN = 0
     IGNORE = 1

@@ -48,24 +48,24 @@ class Take(PassOn):
         self.count = count
 
     def leaves(self) -> list:
-        """The count."""
+        """Return the count."""
         return [self.count]
 
     def size(self, run: IterationRun) -> int:
-        """At most the count."""
+        """Return the size: at most the count."""
         size, count = self.inputs[0].size(run), run.number(self.count)
         if count < 0 or size == 0 or count == 0:
             return size if count < 0 else 0
         return count if size == INFINITE else size if size == UNKNOWN else min(size, count)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The first ones."""
+        """Return the rows with the first numbers."""
         rows = self.inputs[0].rows(run)
         left = run.number(self.count)
         if rows is None or left < 0:
             return rows
         if not left:
-            return rows.ordered(_nothing, nothing_to_begin)
+            return rows.reorder(_nothing, nothing_to_begin)
         order = rows.order
 
         def first(count: int) -> Any:
@@ -76,7 +76,7 @@ class Take(PassOn):
             left = left - len(chunk) if len(chunk) else 0
             return chunk
 
-        return rows.ordered(first)
+        return rows.reorder(first)
 
     def start(self, run: IterationRun) -> Next:
         """Count down."""
@@ -110,24 +110,24 @@ class Skip(PassOn):
         self.count = count
 
     def leaves(self) -> list:
-        """The count."""
+        """Return the count."""
         return [self.count]
 
     def size(self, run: IterationRun) -> int:
-        """What is left."""
+        """Return the number of elements that are left."""
         size, count = self.inputs[0].size(run), run.number(self.count)
         if count < 0:
             return 0
         return size if size < 0 else max(0, size - count)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The last ones."""
+        """Return the rows without the first numbers."""
         rows = self.inputs[0].rows(run)
         if rows is None:
             return None
         order, left = rows.order, run.number(self.count)
         if left < 0:
-            return rows.ordered(_nothing, nothing_to_begin)
+            return rows.reorder(_nothing, nothing_to_begin)
 
         def last(count: int) -> Any:
             nonlocal left
@@ -136,7 +136,7 @@ class Skip(PassOn):
                 left = left - len(chunk) if len(chunk) else 0
             return order(count)
 
-        return rows.ordered(last)
+        return rows.reorder(last)
 
     def start(self, run: IterationRun) -> Next:
         """Pass over the first ones."""
@@ -190,7 +190,7 @@ class Shard(PassOn):
         return count, index
 
     def size(self, run: IterationRun) -> int:
-        """About a part."""
+        """Return the size of the part."""
         size = self.inputs[0].size(run)
         count, index = run.number(self.count), run.number(self.index)
         if count < 1:
@@ -198,7 +198,7 @@ class Shard(PassOn):
         return size if size < 0 else max(0, (size - index + count - 1) // count)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """Every n-th one."""
+        """Return every n-th row."""
         rows = self.inputs[0].rows(run)
         if rows is None:
             return None
@@ -216,7 +216,7 @@ class Shard(PassOn):
                 if len(kept):
                     return kept
 
-        return rows.ordered(every)
+        return rows.reorder(every)
 
     def start(self, run: IterationRun) -> Next:
         """Pass over the others."""
@@ -249,7 +249,7 @@ class Repeat(PassOn):
         self.count = count
 
     def leaves(self) -> list:
-        """The count."""
+        """Return the count."""
         return [self.count]
 
     def size(self, run: IterationRun) -> int:
@@ -266,7 +266,7 @@ class Repeat(PassOn):
         return count > 1 and not isinstance(self.inputs[0], Shuffle)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """All of them, begun anew each time."""
+        """Return all rows, begun anew each time."""
         source = self.inputs[0]
         first = source.rows(run)
         if first is None:
@@ -279,7 +279,7 @@ class Repeat(PassOn):
             return rows.order
 
         if not left:
-            return first.ordered(_nothing, nothing_to_begin)
+            return first.reorder(_nothing, nothing_to_begin)
         found_any, once_more = False, self._begins_once_more(left)
 
         def again(count: int) -> Any:
@@ -297,7 +297,7 @@ class Repeat(PassOn):
                 found_any = False
                 order = begun()
 
-        return first.ordered(again)
+        return first.reorder(again)
 
     def start(self, run: IterationRun) -> Next:
         """Begin anew at the end."""
@@ -339,7 +339,7 @@ class Concatenate(Stage):
         return total([source.size(run) for source in self.inputs])
 
     def start(self, run: IterationRun) -> Next:
-        """One after the other."""
+        """Return one after the other."""
         waiting = list(self.inputs)
         step = waiting.pop(0).start(run)
 
@@ -360,7 +360,7 @@ class Concatenate(Stage):
 
 
 def draws(first: int, second: int) -> Iterator[int]:
-    """The 32-bit numbers of the Philox stream of two seeds."""
+    """Yield the 32-bit numbers of the Philox stream of two seeds."""
     stream = Stream(first & MASK64, (second & MASK64) << 64)
     if first == 0 and second == 0:
         stream = unforeseeable()
@@ -377,7 +377,7 @@ class Seeds:
         self._numbers, self._lock = draws(first, second), threading.Lock()
 
     def next(self) -> tuple[int, int]:
-        """The seeds of the next pass."""
+        """Return the seeds of the next pass."""
         with self._lock:
             return next(self._numbers), next(self._numbers)
 
@@ -393,7 +393,7 @@ class Shuffle(PassOn):
         self.buffer_size, self.seeds, self.reshuffle = buffer_size, seeds, reshuffle
 
     def leaves(self) -> list:
-        """The size of the buffer."""
+        """Return the size of the buffer."""
         return [self.buffer_size]
 
     def _draws(self, run: IterationRun) -> Iterator[int]:
@@ -406,7 +406,7 @@ class Shuffle(PassOn):
         return draws(first, second)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The numbers of rows, shuffled."""
+        """Return the numbers of rows, shuffled."""
         rows = self.inputs[0].rows(run)
         if rows is None:
             return None
@@ -432,7 +432,7 @@ class Shuffle(PassOn):
             nonlocal step
             step = shuffle(numbers, run.number(self.buffer_size), self._draws(run))
 
-        def shuffled_order(count: int) -> np.ndarray:
+        def draw_order(count: int) -> np.ndarray:
             drawn = []
             try:
                 for _ in range(count):
@@ -441,7 +441,7 @@ class Shuffle(PassOn):
                 pass
             return np.array(drawn, np.int64)
 
-        return rows.ordered(shuffled_order, begin)
+        return rows.reorder(draw_order, begin)
 
     def start(self, run: IterationRun) -> Next:
         """From the buffer."""
@@ -455,7 +455,7 @@ class Shuffle(PassOn):
 def shuffle(
     begin: Callable[[], Callable[[], Any]], size: int, numbers: Iterator[int]
 ) -> Callable[[], Any]:
-    """What a source gives, drawn from a buffer of `size` places (any number, if negative).
+    """Give a source's elements at random from a buffer of `size` places (any number, if negative).
 
     The source begins with the first element that is asked for, as TensorFlow's does.
     """

@@ -54,7 +54,7 @@ class Channel:
         return True
 
     def get(self) -> tuple:
-        """The next result, when it is there."""
+        """Return the next result, when it is there."""
         results = self.results
         if self.generation != ancestry.generation:
             raise FailedPreconditionError(
@@ -98,7 +98,7 @@ class Channel:
 
 
 class UnwantedError(BaseException):
-    """Nobody wants what a worker is computing."""
+    """The consumer does not want the result any more that a worker is computing."""
 
 
 class _Worker(threading.local):
@@ -195,7 +195,7 @@ class Pool:
         self.generation = ancestry.generation
 
     def submit(self, flat: tuple) -> Task:
-        """A call, to be made when a thread is free."""
+        """Return a call, to be made when a thread is free."""
         task = Task(flat)
         self._add(task)
         return task
@@ -241,7 +241,7 @@ class Task:
         self.done = threading.Event()
 
     def get(self) -> tuple:
-        """The result, when it is there; or the error."""
+        """Return the result, when it is there; or the error."""
         self.done.wait()
         if self.error is not None:
             raise self.error

@@ -1,4 +1,4 @@
-"""Queues of tensors between threads: what holds the elements, and who waits for whom.
+"""Queues of tensors between threads: the buffer of elements, and the threads that wait for it.
 
 An element is a tuple of arrays.  Who enqueues waits for room, who dequeues for elements; a closed
 queue takes nothing more, and once it is empty (or has fewer elements than were asked for) who
@@ -52,13 +52,13 @@ class QueueBuffer:
         self._elements.extendleft(reversed(elements))
 
     def _available(self) -> int:
-        """How many elements may be taken now."""
+        """Return the number of elements that may be taken now."""
         return len(self._elements)
 
     # -- for threads
 
     def size(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         with self._changed:
             return len(self._elements)
 
@@ -66,22 +66,24 @@ class QueueBuffer:
         """Put elements in, waiting for room; CancelledError if the queue is closed."""
         with self._changed:
             if self.closed:
-                raise self._refused("is closed.")
+                raise self._make_cancelled_error("is closed.")
         with self._givers:
             for element in elements:
                 with self._changed:
                     while len(self._elements) >= self.capacity and not self._cancelled:
                         self._changed.wait()
                     if self._cancelled:
-                        raise self._refused("was closed, and enqueues that waited were cancelled.")
+                        raise self._make_cancelled_error(
+                            "was closed, and enqueues that waited were cancelled."
+                        )
                     self._put(element)
                     self._changed.notify_all()
 
-    def _refused(self, text: str) -> CancelledError:
+    def _make_cancelled_error(self, text: str) -> CancelledError:
         return CancelledError(None, None, compose("TW209", f"Queue '{self.name}' {text}"))
 
     def dequeue(self, count: int, fewer: bool = False) -> list[Element]:
-        """Take elements out, waiting for them; with `fewer`, what is left of a closed queue.
+        """Take elements out, waiting for them; with `fewer`, take the rest of a closed queue.
 
         OutOfRangeError if the queue is closed and has too few.
         """
@@ -95,12 +97,12 @@ class QueueBuffer:
                         if fewer and taken:
                             return taken
                         self._put_back(taken)
-                        raise self._exhausted(count, len(taken))
+                        raise self._make_exhausted_error(count, len(taken))
                     taken.append(self._take())
                     self._changed.notify_all()
         return taken
 
-    def _exhausted(self, count: int, there: int) -> OutOfRangeError:
+    def _make_exhausted_error(self, count: int, there: int) -> OutOfRangeError:
         text = (
             f"Queue '{self.name}' is closed and has insufficient elements "
             f"(requested {count}, current size {there})"
@@ -178,7 +180,7 @@ class QueueResource:
         return queues.get(self) or queues.setdefault(self, self.make())
 
     def element(self, arrays: list) -> Element:
-        """Arrays as an element; InvalidArgumentError unless they have the queue's shapes."""
+        """Return arrays as an element; InvalidArgumentError unless they have the queue's shapes."""
         for number, array in enumerate(arrays):
             shape = None if self.shapes is None else self.shapes[number]
             if shape is not None and not shape.is_compatible_with(np.shape(array)):
@@ -196,7 +198,7 @@ class QueueResource:
             raise invalid("TW204", f"components have {sorted(counts)} rows", "as many rows of all")
         return [self.element([a[row] for a in arrays]) for row in range(counts.pop())]
 
-    def stacked(self, elements: list[Element]) -> list:
+    def stack_components(self, elements: list[Element]) -> list:
         """Elements as one array for each component, perhaps filled up to one shape."""
         if not elements:
             return [

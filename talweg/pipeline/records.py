@@ -62,7 +62,7 @@ class InflatedFile(io.RawIOBase):
 
 
 class RecordReader:
-    """A file that is read, decompressed; DataLossError where what is compressed is damaged."""
+    """A reader of one file, decompressed; DataLossError where compressed bytes are damaged."""
 
     def __init__(self, path: str, compression: str):
         kind = compression.upper()
@@ -95,7 +95,7 @@ class RecordReader:
             yield line
 
     def readline(self) -> bytes:
-        """The bytes to the end of a line, with it; none at the end."""
+        """Return the bytes to the end of a line, with it; none at the end."""
         return self._call(self._file.readline)
 
     def read(self, count: int = -1) -> bytes:
@@ -119,13 +119,13 @@ class RecordReader:
         try:
             return action(*arguments)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise damaged_error(str(error), self.path) from None
+            raise make_damaged_error(str(error), self.path) from None
         except OSError as error:
             raise from_system(error, self.path) from None
 
 
 def unknown_compression(kind: str) -> Exception:
-    """The error for a kind of compression that there is not."""
+    """Return the error for a kind of compression that there is not."""
     text = compose("TW207", f"Unsupported compression_type: {kind}", "'', 'GZIP' or 'ZLIB'")
     return InvalidArgumentError(None, None, text)
 
@@ -143,7 +143,7 @@ def record_of(data: bytes) -> bytes:
 
 
 def records_in(path: str, compression: str = "") -> Iterator[bytes]:
-    """The records of a file; DataLossError where it is damaged or cut off."""
+    """Yield the records of a file; DataLossError where it is damaged or cut off."""
     with RecordReader(path, compression) as file:
         offset = 0
         while True:
@@ -151,21 +151,21 @@ def records_in(path: str, compression: str = "") -> Iterator[bytes]:
             if not head:
                 return
             if len(head) < HEAD.size:
-                raise damaged_error(f"truncated record at {offset}", path)
+                raise make_damaged_error(f"truncated record at {offset}", path)
             length, check = HEAD.unpack(head)
             if mask_checksum(crc32c(head[:8])) != check:
-                raise damaged_error(f"corrupted record at {offset}", path)
+                raise make_damaged_error(f"corrupted record at {offset}", path)
             record, tail = file.read(length), file.read(TAIL.size)
             if len(record) < length or len(tail) < TAIL.size:
-                raise damaged_error(f"truncated record at {offset}", path)
+                raise make_damaged_error(f"truncated record at {offset}", path)
             if mask_checksum(crc32c(record)) != TAIL.unpack(tail)[0]:
-                raise damaged_error(f"corrupted record at {offset + HEAD.size}", path)
+                raise make_damaged_error(f"corrupted record at {offset + HEAD.size}", path)
             yield record
             offset += HEAD.size + length + TAIL.size
 
 
-def damaged_error(what: str, path: str) -> Exception:
-    """The error of a file whose bytes are not what was written."""
+def make_damaged_error(what: str, path: str) -> Exception:
+    """Make the error of a file whose bytes are not the written ones."""
     return DataLossError(None, None, compose("TW209", f"{what} in {path}"))
 
 

@@ -30,7 +30,7 @@ KEY = ElementLayout(TensorSpec((), int64))
 
 
 class Reducer:
-    """How a group is reduced: first state of a key, next state, result."""
+    """The three functions that reduce a group: first state of a key, next state, result."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class GroupByReducer(Stage):
         super().__init__(self.finalize.layout, source)
 
     def leaves(self) -> list:
-        """What the functions captured."""
+        """Return the tensors that the functions captured."""
         functions = (self.key, self.init, self.reduce, self.finalize)
         return [leaf for function in functions for leaf in function.leaves()]
 
@@ -128,11 +128,11 @@ class SparseBatch(Stage):
         self.count = count
 
     def leaves(self) -> list:
-        """The size of a batch."""
+        """Return the size of a batch."""
         return [self.count]
 
     def size(self, run: IterationRun) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), False)
 
     def start(self, run: IterationRun) -> Next:
@@ -195,7 +195,7 @@ class ToRagged(Stage):
         ]
         self.dtype = as_dtype(splits_dtype)
         specs = [
-            _ragged_spec(leaf, self.dtype) if flag else leaf
+            _make_ragged_spec(leaf, self.dtype) if flag else leaf
             for leaf, flag in zip(source.layout.flat, self.flags)
         ]
         super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
@@ -208,7 +208,7 @@ class ToRagged(Stage):
         """Divide all but the last dimension."""
         source, flags = self.inputs[0].start(run), self.flags
 
-        def divided(array: np.ndarray) -> Any:
+        def split_rows(array: np.ndarray) -> Any:
             if array.ndim < 2:
                 return array
             return RaggedTensor.from_tensor(
@@ -216,11 +216,11 @@ class ToRagged(Stage):
             )
 
         return lambda: tuple(
-            [divided(item) if flag else item for item, flag in zip(source(), flags)]
+            [split_rows(item) if flag else item for item, flag in zip(source(), flags)]
         )
 
 
-def _ragged_spec(leaf: object, splits_dtype: Any) -> RaggedTensorSpec:
+def _make_ragged_spec(leaf: object, splits_dtype: Any) -> RaggedTensorSpec:
     if leaf.shape.rank is None:
         raise value_error("TW203", f"ragged_batch: the rank of {leaf!r} must be known")
     return RaggedTensorSpec(leaf.shape, leaf.dtype, leaf.shape.rank - 1, splits_dtype)
@@ -252,7 +252,7 @@ class PadTo(Stage):
         self.place = len(element.flatten({k: spec[k] for k in spec if k < mask_key}))
 
     def size(self, run: IterationRun) -> int:
-        """The number asked for."""
+        """Return the number asked for."""
         return self.count
 
     def start(self, run: IterationRun) -> Next:
@@ -279,7 +279,7 @@ class PadTo(Stage):
 
 
 def _check_fillable(leaf: object) -> None:
-    """Zeros can be made of what has a known shape."""
+    """Check that zeros can be made: the shape must be known."""
     if isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined():
         return
     make = type_error if isinstance(leaf, SparseTensorSpec) else value_error

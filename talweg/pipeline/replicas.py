@@ -27,7 +27,7 @@ class Shared(Stage):
     name = "_RebatchDataset"
 
     def __init__(self, source: Stage, count: int, chosen: Sequence[int] | None = None):
-        specs = [_shared_spec(leaf, count) for leaf in source.layout.flat]
+        specs = [_derive_part_spec(leaf, count) for leaf in source.layout.flat]
         self.count, self.chosen = count, range(count) if chosen is None else chosen
         given = len(self.chosen)
         super().__init__(
@@ -38,7 +38,7 @@ class Shared(Stage):
         )
 
     def size(self, run: IterationRun) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         return self.inputs[0].size(run)
 
     def start(self, run: IterationRun) -> Next:
@@ -70,7 +70,7 @@ class Consecutive(Stage):
         )
 
     def size(self, run: IterationRun) -> int:
-        """The number of elements for all replicas."""
+        """Return the number of elements for all replicas."""
         size = self.inputs[0].size(run)
         if size < 0:
             return size
@@ -106,8 +106,8 @@ def _layout(layout: ElementLayout, specs: list, count: int) -> ElementLayout:
     )
 
 
-def _shared_spec(spec: TypeSpec, count: int) -> TypeSpec:
-    """The spec of a replica's part; ValueError for what has no batches."""
+def _derive_part_spec(spec: TypeSpec, count: int) -> TypeSpec:
+    """Return the spec of a replica's part; ValueError for what has no batches."""
     if isinstance(spec, NoneTensorSpec):
         return spec
     shape = getattr(spec, "shape", TensorShape(None))

@@ -21,12 +21,12 @@ COUNTED, FIRST = 32, 10  # elements counted at a time; how many of each class ar
 
 
 def find_public(name: str) -> Callable[..., Any]:
-    """A public function."""
+    """Return a public function."""
     return hooks.look_up_export(name)
 
 
 def acceptance(initial: Any, target: Any) -> tuple[Any, Any]:
-    """The probability to accept each class, and that of taking the data as it is."""
+    """Return the probability to accept each class, and that of taking the data as it is."""
     tiny = np.finfo(initial.dtype.numpy_dtype).tiny
     ratios = find_public("where")(
         initial > tiny, target / find_public("maximum")(initial, tiny), target * 0.0
@@ -36,7 +36,7 @@ def acceptance(initial: Any, target: Any) -> tuple[Any, Any]:
 
 
 def count_classes(classes: Any, number: int) -> Any:
-    """A dataset of the proportions of classes, as they are known when an element comes."""
+    """Return a dataset of the proportions of classes, as they are known when an element comes."""
 
     def update(seen: Any, found: Any) -> tuple[Any, Any]:
         one_hot = find_public("one_hot")(found, number, dtype=int64)
@@ -56,7 +56,7 @@ def resample(dataset: Any, class_func: Any, target: Any, initial: object, seed: 
     def class_of(data: object) -> Any:
         return class_func(*data) if isinstance(data, tuple) else class_func(data)
 
-    def marked(*data: object) -> tuple[Any, Any]:
+    def mark_class(*data: object) -> tuple[Any, Any]:
         element = data[0] if len(data) == 1 else data
         return class_func(*data), element
 
@@ -74,5 +74,5 @@ def resample(dataset: Any, class_func: Any, target: Any, initial: object, seed: 
     accepted = accepted.map(lambda which, chance, data: (which, data)).prefetch(3)
     weights = both.map(lambda accept, rest: find_public("stack")([rest, 1.0 - rest]))
     return make.sample_from_datasets(
-        [dataset.map(marked), accepted], weights, seed, stop_on_empty_dataset=True
+        [dataset.map(mark_class), accepted], weights, seed, stop_on_empty_dataset=True
     )

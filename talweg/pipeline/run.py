@@ -1,4 +1,4 @@
-"""What one pass over a dataset knows, and datasets with the values they were made of.
+"""The state of one pass over a dataset, and datasets bound to the values that they were made of.
 
 A pipeline may use tensors of a graph (sizes, captured tensors); `Bound` is one together with their
 values, which is what a dataset is when a graph runs.  `Run` is one iterator's view of it.
@@ -48,7 +48,7 @@ class IterationRun:
         self.state = Streams() if state is None else state
 
     def array(self, tensor: Any) -> Any:
-        """The array (or other content) of a tensor that the pipeline uses."""
+        """Return the array (or other content) of a tensor that the pipeline uses."""
         if type(tensor) is EagerTensor:
             array = tensor._array
         elif type(tensor) is Handle:
@@ -68,15 +68,15 @@ class IterationRun:
         return array.value if type(array) is Variant else array
 
     def number(self, value: object) -> int:
-        """An integer argument, which may be a tensor."""
+        """Return an integer argument, which may be a tensor."""
         return value if type(value) is int else int(self.array(value))
 
     def within(self, bound: Bound) -> IterationRun:
-        """The pass over a dataset that this one has met."""
+        """Return the pass over a dataset that this one has met."""
         return IterationRun(bound.values, bound.kept, self.state)
 
     def keep(self, owner: Any, make: Callable[[], Any]) -> Any:
-        """What a stage keeps from one iterator to the next; made on first use."""
+        """Return the state that a stage keeps from one iterator to the next; made on first use."""
         store = owner.kept if self.kept is None else self.kept
         key = 0 if self.kept is None else id(owner)
         if key not in store:
@@ -101,17 +101,17 @@ class Bound:
         return self.stage.start(inner)
 
     def size(self) -> int:
-        """The number of elements, INFINITE or UNKNOWN."""
+        """Return the number of elements, INFINITE or UNKNOWN."""
         return self.stage.size(IterationRun(self.values, self.kept, False))
 
 
 def bind(stage: object) -> Bound:
-    """A dataset that uses no graph tensors."""
+    """Return a dataset that uses no graph tensors."""
     return Bound(stage, {}, None)
 
 
 def unknowns(stage: Stage) -> list:
-    """The graph tensors, and variables of graphs, that a pipeline uses."""
+    """Return the graph tensors, and variables of graphs, that a pipeline uses."""
     found: dict[int, Any] = {}
     for here in stages_of(stage):
         for leaf in here.leaves():
@@ -126,7 +126,7 @@ def needs_restart(stage: Stage) -> bool:
 
 
 def stages_of(stage: Stage) -> list:
-    """A stage and all that its elements come from, each once."""
+    """Return a stage and all that its elements come from, each once."""
     seen: dict[int, Any] = {}
     waiting = [stage]
     while waiting:

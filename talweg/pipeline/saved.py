@@ -32,7 +32,7 @@ from talweg.formats import files
 from talweg.pipeline.codec import decode, encode, spec_from_json, spec_to_json
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
-from talweg.pipeline.records import RecordFile, damaged_error, records_in
+from talweg.pipeline.records import RecordFile, make_damaged_error, records_in
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import UNKNOWN, PassOn, Stage
 
@@ -53,7 +53,7 @@ class FileCache(PassOn):
         spec_to_json(source.layout.spec)  # TypeError now for what cannot be written
 
     def rows(self, run: IterationRun) -> None:
-        """None: what was shuffled before must stay as it was."""
+        """Return None: an order that was drawn before must stay."""
         return
 
     def start(self, run: IterationRun) -> Next:
@@ -82,7 +82,7 @@ class FileCache(PassOn):
                 flat = source()
             except End:
                 if seen != count:
-                    raise damaged_error(f"it has {seen} elements of {count}", path) from None
+                    raise make_damaged_error(f"it has {seen} elements of {count}", path) from None
                 raise
             seen += 1
             return flat
@@ -143,7 +143,7 @@ class _CacheWriter:
 
 
 def _hold_lock(path: str) -> BinaryIO:
-    """The lock file of a cache, held; AlreadyExistsError where another writer lives.
+    """Return the lock file of a cache, held; AlreadyExistsError where another writer lives.
 
     One that a killed process has left is taken over, where the system knows (flock).
     """
@@ -172,7 +172,7 @@ def _write_json(path: Path, value: object) -> None:
 
 
 def _records(layout: ElementLayout, paths: list[str], compression: str) -> Next:
-    """The elements in files of records, one file after the other."""
+    """Return the elements in files of records, one file after the other."""
     waiting = list(paths)
     source: Any = iter(())
 
@@ -244,7 +244,7 @@ def save(
 
 
 def about(path: str) -> dict:
-    """What is known of a saved dataset; NotFoundError without one, DataLossError for damage."""
+    """Read the facts about a saved dataset; NotFoundError without one, DataLossError for damage."""
     try:
         found = _check_json(Path(path) / ABOUT, _FIELDS)
     except (NotFoundError, FailedPreconditionError):  # or what should be its folder is a file
@@ -253,7 +253,7 @@ def about(path: str) -> dict:
     held = sum(map(_size, _shard_files(path, found, found["shards"])))
     if found["count"] * LEAST > held * (DENSEST if found["compression"] else 1):
         text = f"{found['count']} elements do not stand in files of {held} bytes"
-        raise damaged_error(f"the field 'count': {text}", str(Path(path) / ABOUT))
+        raise make_damaged_error(f"the field 'count': {text}", str(Path(path) / ABOUT))
     return found
 
 
@@ -270,22 +270,24 @@ def _size(path: str) -> int:
 
 
 def _check_json(file: Path, fields: dict[str, Callable[[Any], bool]]) -> dict:
-    """What a file in JSON says of elements; DataLossError unless each field is right."""
+    """Return the facts about elements in a JSON file; DataLossError unless each field is right."""
     try:
         facts = json.loads(file.read_bytes())
     except OSError as error:
         raise from_system(error, str(file)) from None
     except (ValueError, RecursionError) as error:
-        raise damaged_error(f"no JSON ({error})", str(file)) from None
+        raise make_damaged_error(f"no JSON ({error})", str(file)) from None
     if not isinstance(facts, dict):
-        raise damaged_error("no JSON object", str(file))
+        raise make_damaged_error("no JSON object", str(file))
     for key, is_right in fields.items():
         if not is_right(facts.get(key)):
-            raise damaged_error(f"the field {key!r} is {reprlib.repr(facts.get(key))}", str(file))
+            raise make_damaged_error(
+                f"the field {key!r} is {reprlib.repr(facts.get(key))}", str(file)
+            )
     try:
         spec_from_json(facts["spec"])
     except Exception as error:  # whatever a spec makes of parts that are none
-        raise damaged_error(f"the field 'spec' is none ({error})", str(file)) from None
+        raise make_damaged_error(f"the field 'spec' is none ({error})", str(file)) from None
     return facts
 
 
@@ -314,7 +316,7 @@ class Saved(Stage):
         self.compression = found["compression"]
 
     def size(self, run: IterationRun) -> int:
-        """How many were saved."""
+        """Return the number of saved elements."""
         return self.count
 
     def start(self, run: IterationRun) -> Next:
@@ -339,7 +341,7 @@ class Saved(Stage):
 
 
 def load_layout(found: dict, element_spec: object) -> ElementLayout:
-    """The layout of a saved dataset; ValueError if the one given does not fit."""
+    """Return the layout of a saved dataset; ValueError if the one given does not fit."""
     own = ElementLayout(spec_from_json(found["spec"]))
     if element_spec is None:
         return own
@@ -366,11 +368,11 @@ class Snapshot(PassOn):
         spec_to_json(source.layout.spec)
 
     def rows(self, run: IterationRun) -> None:
-        """None: what was shuffled before must stay as it was."""
+        """Return None: an order that was drawn before must stay."""
         return
 
     def start(self, run: IterationRun) -> Next:
-        """Read what is there; else save it first."""
+        """Read the saved elements; save them first if there are none."""
         step: Any = None
 
         def first() -> tuple:
@@ -400,7 +402,7 @@ class _Within:
 def shard_function(
     function: Callable[..., Any] | None, layout: ElementLayout
 ) -> DataFunction | None:
-    """The traced function that says which shard an element belongs to."""
+    """Return the traced function that says which shard an element belongs to."""
     if function is None:
         return None
     found = DataFunction(function, [layout], "shard_func")

@@ -24,7 +24,7 @@ OFF = 0
 
 
 class Dispatcher:
-    """What is known at an address: datasets by id, workers, and iterations under way."""
+    """The server state at one address: datasets by id, workers, and iterations under way."""
 
     def __init__(self, port: int):
         self.address = f"localhost:{port}" if port else f"in-process:{next(_ports)}"
@@ -47,7 +47,7 @@ class Dispatcher:
         return key
 
     def dataset(self, key: str) -> Any:
-        """The dataset of an id; NotFoundError if nobody registered it."""
+        """Return the dataset of an id; NotFoundError if nobody registered it."""
         if key not in self.datasets:
             text = f"Dataset id {key} not found at {self.address}"
             hint = "tf.data.experimental.service.register_dataset"
@@ -61,7 +61,7 @@ class Dispatcher:
 
 
 def find_dispatcher(address: str) -> Dispatcher:
-    """The dispatcher at an address; UnavailableError if this process has none there."""
+    """Return the dispatcher at an address; UnavailableError if this process has none there."""
     found = _dispatchers.get(address.rpartition("://")[2])
     if found is None:
         text = f"this process has no tf.data dispatcher at {address!r}"
@@ -78,7 +78,7 @@ class SharedIteration:
         self.ended = False
 
     def next(self) -> tuple:
-        """The next element, for whoever asks first."""
+        """Return the next element, for the consumer that asks first."""
         with self._lock:
             if self.ended:
                 raise End
@@ -105,7 +105,7 @@ class Distribute(PassOn):
         return INFINITE if self.inputs[0].size(run) == INFINITE else UNKNOWN
 
     def rows(self, run: IterationRun) -> None:
-        """None: who takes an element is not known before."""
+        """Return None: the consumer of an element is not known before."""
 
     def start(self, run: IterationRun) -> Next:
         """From an iteration of its own, or from that of the job."""

@@ -52,7 +52,7 @@ FIXED = frozenset((Role.PLACEHOLDER, Role.DEFAULTED))
 
 
 def session_state() -> dict:
-    """What the running session knows of its iterators; an error outside of sessions."""
+    """Return the running session's state of its iterators; an error outside of sessions."""
     running = dispatch.context.running
     if running is None:
         raise FailedPreconditionError(
@@ -80,7 +80,7 @@ class IteratorResource:
         state[self] = Cursor(bound.start(), self.layout)
 
     def cursor(self, state: dict, values: tuple) -> Cursor:
-        """Where the session is; FailedPreconditionError if it has not begun."""
+        """Return the session's position; FailedPreconditionError if it has not begun."""
         running = state.get(self)
         if running is None and self.stage is not None:
             self.start(state, Bound(self.stage, dict(zip(self.unknown, values)), {}))
@@ -127,7 +127,7 @@ class Iterator(OwnedIterator):
         shared_name: str | None = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """An iterator for datasets of this structure, which `make_initializer` begins."""
+        """Return an iterator for datasets of this structure, which `make_initializer` begins."""
         layout = layout_of(output_types, output_shapes, output_classes)
         return Iterator(IteratorResource(layout), layout)
 
@@ -138,7 +138,7 @@ class Iterator(OwnedIterator):
         output_shapes: Any = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """The iterator that a string names (see `string_handle`), which may be fed."""
+        """Return the iterator that a string names (see `string_handle`), which may be fed."""
         layout = layout_of(output_types, output_shapes, output_classes)
         handle = string_handle
         if not isinstance(handle, Tensor):
@@ -218,7 +218,7 @@ class Iterator(OwnedIterator):
         )
 
     def string_handle(self, name: str | None = None) -> Any:
-        """A string tensor whose value stands for this iterator, in the session."""
+        """Return a string tensor whose value stands for this iterator, in the session."""
         if self._resource is None:
             return self._handle
         resource = self._resource
@@ -253,7 +253,7 @@ class Iterator(OwnedIterator):
 
 
 def _find_iterator(state: dict, handle: object) -> IteratorResource:
-    """The iterator that a string stands for."""
+    """Return the iterator that a string stands for."""
     key = handle[()] if isinstance(handle, np.ndarray) else handle
     found = state.get("iterators", {}).get(key)
     if found is None:
@@ -296,7 +296,7 @@ def _is_fed(node: Node) -> bool:
 
 
 def _add_sources(node: Node, nodes: dict) -> None:
-    """Add a node and what it depends on."""
+    """Add a node and its dependencies."""
     waiting = [node]
     while waiting:
         here = waiting.pop()
@@ -306,7 +306,7 @@ def _add_sources(node: Node, nodes: dict) -> None:
 
 
 def initializable(dataset: Any, shared_name: str | None = None) -> Any:
-    """The iterator that an operation begins; eagerly an iterator that has begun."""
+    """Return the iterator that an operation begins; eagerly an iterator that has begun."""
     if not in_graph() or dispatch.context.base.building_function:
         return OwnedIterator(dataset)
     layout = dataset.stage.layout
@@ -319,22 +319,22 @@ def initializable(dataset: Any, shared_name: str | None = None) -> Any:
 
 
 def legacy_types(spec: object) -> Any:
-    """The dtypes of a nest of specs."""
+    """Return the dtypes of a nest of specs."""
     return element.map_leaves(lambda leaf: getattr(leaf, "dtype", leaf), spec)
 
 
 def legacy_shapes(spec: object) -> Any:
-    """The shapes of a nest of specs."""
+    """Return the shapes of a nest of specs."""
     return element.map_leaves(lambda leaf: getattr(leaf, "shape", leaf), spec)
 
 
 def legacy_classes(spec: object) -> Any:
-    """The classes of a nest of specs."""
+    """Return the classes of a nest of specs."""
     return element.map_leaves(lambda leaf: leaf.value_type, spec)
 
 
 def layout_of(types: object, shapes: list[Any] | None, classes: object) -> ElementLayout:
-    """The layout of dtypes, shapes (unknown if not given) and classes (tensors)."""
+    """Return the layout of dtypes, shapes (unknown if not given) and classes (tensors)."""
     types = element.map_leaves(as_dtype, types)
     flat = element.flatten(types)
     found = [None] * len(flat) if shapes is None else _flat_like(types, shapes)
@@ -359,11 +359,11 @@ class DatasetV1(Dataset):
     """`tf.compat.v1.data.Dataset`: a dataset with the methods of the first generation."""
 
     def make_one_shot_iterator(self) -> Any:
-        """An iterator that begins by itself."""
+        """Return an iterator that begins by itself."""
         return one_shot(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
-        """An iterator that its `initializer` begins."""
+        """Return an iterator that its `initializer` begins."""
         return initializable(self, shared_name)
 
     @property

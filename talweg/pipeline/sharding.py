@@ -79,7 +79,7 @@ def _too_few(files: int, workers: int) -> InvalidArgumentError:
 
 
 def of_worker(dataset: Dataset, workers: int, index: int, replicas: int) -> Dataset:
-    """What one of so many workers has of a dataset, for its replicas, as its policy says.
+    """Return one worker's share of a dataset, for its replicas, as the policy says.
 
     NotFoundError where it asks for parts by file and the dataset reads none.
     """
@@ -151,7 +151,7 @@ def by_files(stage: Stage, workers: int, index: int) -> Stage | None:
 
 
 def _upon(stage: Stage, inputs: list) -> Stage:
-    """The same stage upon other ones."""
+    """Rebuild the stage upon other inputs."""
     found = copy.copy(stage)
     found.inputs, found.kept = tuple(inputs), {}
     return found
@@ -175,7 +175,7 @@ def _reads(body: Body) -> bool:
 
 
 def _with_hints(stage: Stage, workers: int, index: int) -> Stage:
-    """A pipeline whose shards by SHARD_HINT are this worker's."""
+    """Return a pipeline whose shards by SHARD_HINT are this worker's."""
     inputs = [_with_hints(source, workers, index) for source in stage.inputs]
     found = _upon(stage, inputs) if inputs else stage
     if isinstance(found, Shard) and found.count == HINT:
@@ -240,7 +240,7 @@ class Together(PassOn):
 
 
 def nothing(spec: Any) -> Any:
-    """A leaf of an element without rows."""
+    """Return a leaf of an element without rows."""
     if hasattr(spec, "specs"):  # of several replicas
         return tuple([nothing(part) for part in spec.specs])
     if isinstance(spec, TensorSpec):

@@ -23,7 +23,7 @@ from talweg.graph import structure
 
 
 def row_spec(spec: TypeSpec) -> TypeSpec:
-    """The spec of a row; ValueError for scalars."""
+    """Return the spec of a row; ValueError for scalars."""
     if isinstance(spec, NoneTensorSpec):
         return spec
     if isinstance(spec, ExtensionTypeSpec):
@@ -42,7 +42,7 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
 
 
 def batch_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
-    """The spec of a batch of leaves."""
+    """Return the spec of a batch of leaves."""
     if isinstance(spec, NoneTensorSpec):
         return spec
     if isinstance(spec, ExtensionTypeSpec):
@@ -58,25 +58,25 @@ def batch_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
 
 
 def count_rows(content: Any) -> int:
-    """How many rows a content has."""
+    """Count the rows of a content."""
     if isinstance(content, ExtensionType):
         return count_rows(_encoding(content)[0])
     return int(content.shape[0])
 
 
 def static_count(leaf: object) -> int | None:
-    """How many rows a leaf has, as far as a graph knows."""
+    """Count the rows of a leaf, as far as a graph knows."""
     if isinstance(leaf, ExtensionType):
         return static_count(_encoding(leaf)[0])
     return None if leaf is None or leaf.shape.rank is None else leaf.shape[0]
 
 
 def row_of(content: Any) -> Callable[[int], Any]:
-    """What gives the rows of a content by number."""
+    """Make the function that gives the rows of a content by number."""
     if content is None:
         return lambda place: None
     if isinstance(content, RaggedTensor):
-        return lambda place: _ragged_row(content, place)
+        return lambda place: _take_ragged_row(content, place)
     if isinstance(content, SparseTensor):
         return _sparse_rows(content)
     if isinstance(content, ExtensionType):
@@ -86,7 +86,7 @@ def row_of(content: Any) -> Callable[[int], Any]:
     return content.__getitem__
 
 
-def _ragged_row(content: RaggedTensor, place: int) -> Any:
+def _take_ragged_row(content: RaggedTensor, place: int) -> Any:
     row: Any = content[place]  # type: ignore[index]
     return row if isinstance(row, RaggedTensor) else row._array
 
@@ -108,20 +108,20 @@ def _sparse_rows(content: SparseTensor) -> Callable[[int], Any]:
 
 
 def stack_contents(items: list, spec: TypeSpec, component: int) -> Any:
-    """The batch of some contents of one spec; InvalidArgumentError where shapes differ."""
+    """Return the batch of some contents of one spec; InvalidArgumentError where shapes differ."""
     if type(spec) is TensorSpec:
         return stack_arrays(items, component)
     if isinstance(spec, NoneTensorSpec):
         return None
     if isinstance(spec, SparseTensorSpec):
-        return _stacked_sparse(items)
+        return _stack_sparse(items)
     if isinstance(spec, ExtensionTypeSpec):
-        return _stacked_extensions(items, spec)
+        return _stack_extensions(items, spec)
     return _stack_ragged(items, spec)
 
 
 def stack_arrays(items: list, component: int) -> np.ndarray:
-    """Arrays of one shape as one array."""
+    """Return arrays of one shape as one array."""
     first = items[0]
     shape = first.shape
     out = np.empty((len(items), *shape), first.dtype)
@@ -145,7 +145,7 @@ def stack_arrays(items: list, component: int) -> np.ndarray:
     return out
 
 
-def _stacked_sparse(items: list) -> SparseTensor:
+def _stack_sparse(items: list) -> SparseTensor:
     parts = [[part._array for part in item._flat_components()] for item in items]
     indices = [
         np.concatenate([np.full((len(where), 1), place, np.int64), where], axis=1)
@@ -183,7 +183,7 @@ def _stack_ragged(items: list, spec: TypeSpec) -> RaggedTensor:
 
 
 def encoder_of(spec: Any) -> Any:
-    """What batches values of an extension type; ValueError if it cannot be batched."""
+    """Return the encoder that batches values of an extension type; ValueError if it has none."""
     encoder = getattr(spec.value_type, "__batch_encoder__", None)
     if encoder is None:
         raise not_batchable(spec)
@@ -195,13 +195,13 @@ def _as_content(part: object) -> Any:
 
 
 def _encoding(value: object) -> list:
-    """The tensors and composites that stand for a value with rows."""
+    """Return the tensors and composites that stand for a value with rows."""
     spec = value._type_spec
     return structure.flatten(encoder_of(spec).encode(spec, value, 1))
 
 
 def _decode(encoder: Any, spec: Any, parts: list) -> Any:
-    """The value of a spec of which an encoder made these; what it made may be any nest."""
+    """Decode a value of a spec from its encoder's result, which may be any nest."""
     return encoder.decode(spec, structure.pack(encoder.encoding_specs(spec), parts))
 
 
@@ -213,7 +213,7 @@ def _extension_rows(content: Any) -> Callable[[int], Any]:
     return lambda place: _decode(encoder, inner, [_plain(part(place)) for part in parts])
 
 
-def _stacked_extensions(items: list, spec: object) -> Any:
+def _stack_extensions(items: list, spec: object) -> Any:
     encoder = encoder_of(spec)
     columns = zip(*[structure.flatten(encoder.encode(spec, item)) for item in items])
     specs = structure.flatten(encoder.encoding_specs(spec))

@@ -44,7 +44,7 @@ class Tensors(Stage):
         self.flat_leaves = element.flatten(self.value)
 
     def leaves(self) -> list:
-        """The tensors."""
+        """Return the tensors."""
         return _tensors_in(self.flat_leaves)
 
     def size(self, run: IterationRun) -> int:
@@ -75,13 +75,13 @@ def _tensors_in(leaves: list) -> list:
 
 
 def resolve_leaf(run: IterationRun, leaf: object) -> Any:
-    """The content of a leaf, for this pass."""
+    """Return the content of a leaf, for this pass."""
     if type(leaf) is EagerTensor:
         return run.array(leaf)
     if leaf is None:
         return None
     if hasattr(leaf, "stage"):
-        return leaf.bound_in(run)
+        return leaf.bind_in(run)
     if hasattr(leaf, "_flat_components"):
         parts = leaf._flat_components()
         if all([type(part) is EagerTensor for part in parts]):
@@ -106,10 +106,10 @@ class TensorSlices(Stage):
             )
         specs = [row_spec(element.spec_of(leaf)) for leaf in self.flat_leaves]
         super().__init__(ElementLayout(element.pack(self.value, specs)))
-        self.known = self._known_length()
+        self.known = self._find_length()
 
-    def _known_length(self) -> int | None:
-        """The common number of slices; ValueError where two differ."""
+    def _find_length(self) -> int | None:
+        """Return the common number of slices; ValueError where two differ."""
         sizes = [static_count(leaf) for leaf in self.flat_leaves]
         known = [size for size in sizes if size is not None]
         if len(set(known)) > 1:
@@ -123,14 +123,14 @@ class TensorSlices(Stage):
         return known[0] if known else None
 
     def leaves(self) -> list:
-        """The tensors."""
+        """Return the tensors."""
         return _tensors_in(self.flat_leaves)
 
     def _contents(self, run: IterationRun) -> list:
         return [resolve_leaf(run, leaf) for leaf in self.flat_leaves]
 
     def size(self, run: IterationRun) -> int:
-        """The first dimension."""
+        """Return the first dimension."""
         if self.known is not None:
             return self.known
         return self._length(self._contents(run))
@@ -146,7 +146,7 @@ class TensorSlices(Stage):
         return sizes.pop() if sizes else 0
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The rows of the arrays."""
+        """Return the rows of the arrays."""
         if not self.layout.plain:
             return None
         arrays = self._contents(run)
@@ -184,7 +184,7 @@ class Range(Stage):
         self.start_at, self.stop, self.step, self.dtype = start, stop, step, dtype.numpy_dtype
 
     def leaves(self) -> list:
-        """The three numbers."""
+        """Return the three numbers."""
         return [self.start_at, self.stop, self.step]
 
     def _numbers(self, run: IterationRun) -> range:
@@ -194,11 +194,11 @@ class Range(Stage):
         return range(start, stop, step)
 
     def size(self, run: IterationRun) -> int:
-        """How many there are."""
+        """Return the number of elements."""
         return len(self._numbers(run))
 
     def rows(self, run: IterationRun) -> Rows:
-        """The numbers, computed."""
+        """Return the numbers, computed."""
         numbers, make = self._numbers(run), self.dtype.type
         start, step, dtype = numbers.start, numbers.step, self.dtype
 
@@ -226,7 +226,7 @@ class CountingSource(Stage):
         return INFINITE
 
     def start(self, run: IterationRun) -> Next:
-        """Add up."""
+        """Start counting from the first number."""
         now, by = self.first, self.by
 
         def step() -> tuple:
@@ -263,7 +263,7 @@ class RandomNumbers(Stage):
 
 
 class FromGenerator(Stage):
-    """What a Python generator yields."""
+    """The source stage of the elements that a Python generator yields."""
 
     name = "_FlatMapDataset"
     waits = True
@@ -273,7 +273,7 @@ class FromGenerator(Stage):
         self.generator, self.args = generator, tuple([element.as_leaf(arg) for arg in args])
 
     def leaves(self) -> list:
-        """The arguments."""
+        """Return the arguments."""
         return list(self.args)
 
     def start(self, run: IterationRun) -> Next:
@@ -306,7 +306,7 @@ def _argument(array: np.ndarray) -> Any:
 
 
 def _outside(function: Callable[..., Any], *args: object) -> Any:
-    """A call of user's code, outside of any graph."""
+    """Return a call of user's code, outside of any graph."""
     context = dispatch.context
     before = context.base, context.recorders
     context.base, context.recorders = None, ()
@@ -326,13 +326,13 @@ def _begin(generator: Callable[..., Any], args: list) -> Iterator:
 
 
 def as_operation_error(error: Exception) -> OpError:
-    """The error of an operation for one that user's code raised."""
+    """Return the error of an operation for one that user's code raised."""
     kind = InvalidArgumentError if isinstance(error, (TypeError, ValueError)) else UnknownError
     return kind(None, None, compose("TW209", f"{type(error).__name__}: {error}"))
 
 
 def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
-    """What makes flat elements of what a generator yields; InvalidArgumentError where it cannot."""
+    """Make the function that flattens yielded elements; InvalidArgumentError for misfits."""
     specs = layout.flat
     if not element.is_nested(layout.spec):
         (only,) = specs
@@ -359,13 +359,13 @@ def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
 
 
 def _take_leaf(value: float | np.ndarray, spec: TypeSpec) -> Any:
-    """A yielded leaf as content of this spec."""
+    """Return a yielded leaf as content of this spec."""
     if type(spec) is not TensorSpec:
         if isinstance(spec, NoneTensorSpec):
             return None
         leaf = element.as_leaf(value)
         if not spec.is_compatible_with(leaf):
-            raise _unexpected_error("not compatible with the expected spec", spec, value)
+            raise _make_unexpected_error("not compatible with the expected spec", spec, value)
         return element.content_of(leaf)
     dtype = spec.dtype
     try:
@@ -376,7 +376,7 @@ def _take_leaf(value: float | np.ndarray, spec: TypeSpec) -> Any:
         else:
             array = convert_to_tensor(value, dtype)._array
     except (TypeError, ValueError):
-        raise _unexpected_error(
+        raise _make_unexpected_error(
             "could not be converted to the expected type", dtype.name, value
         ) from None
     if not spec.shape.is_compatible_with(array.shape):
@@ -392,7 +392,7 @@ def _take_leaf(value: float | np.ndarray, spec: TypeSpec) -> Any:
     return array
 
 
-def _unexpected_error(happened: str, expected: object, value: object) -> Exception:
+def _make_unexpected_error(happened: str, expected: object, value: object) -> Exception:
     text = (
         f"TypeError: `generator` yielded an element that {happened}. The expected type was "
         f"{expected}, but the yielded element was {value!r}."

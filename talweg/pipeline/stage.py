@@ -48,27 +48,27 @@ class Stage:
         return []
 
     def size(self, run: IterationRun) -> int:
-        """The number of elements, INFINITE or UNKNOWN."""
+        """Return the number of elements, INFINITE or UNKNOWN."""
         return UNKNOWN
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """The elements as rows of arrays, if they are."""
+        """Return the elements as rows of arrays, if they are."""
         return None
 
     def start(self, run: IterationRun) -> Next:
-        """A function that gives the next element, or raises End."""
+        """Return a function that gives the next element, or raises End."""
         rows = self.rows(run)
         if rows is None:
             raise NotImplementedError(type(self).__name__)
         return start_rows(rows)
 
     def options(self) -> Any:
-        """The options in force, those of inputs included; None if nothing was set."""
+        """Return the options in force, those of inputs included; None if nothing was set."""
         return None
 
 
 def nothing_to_begin() -> None:
-    """What most rows do when an iterator is made."""
+    """Do nothing when an iterator is made, as most rows need."""
 
 
 class Rows:
@@ -91,8 +91,8 @@ class Rows:
         self.computed = computed  # whether it pays to take many
         self.begin = begin  # called when an iterator is made, before the first `order`
 
-    def ordered(self, order: Order, begin: Callable[[], None] | None = None) -> Rows:
-        """The same rows in another order."""
+    def reorder(self, order: Order, begin: Callable[[], None] | None = None) -> Rows:
+        """Return the same rows in another order."""
         begin = self.begin if begin is None else begin
         return Rows(self.take, self.one, order, None, self.computed, begin)
 
@@ -157,14 +157,14 @@ def item_of(array: np.ndarray, number: int) -> Any:
 
 
 def items_of(array: np.ndarray) -> Any:
-    """The rows of an array."""
+    """Return the rows of an array."""
     if array.dtype == object and array.ndim == 1:
         return [item_of(array, number) for number in range(len(array))]
     return array
 
 
 def rows_of_arrays(arrays: list) -> tuple[Callable[[Any], list], Callable[[int], tuple]]:
-    """How rows are taken from arrays with equal first dimensions."""
+    """Make rows of arrays with equal first dimensions."""
 
     def take(numbers: np.ndarray | range) -> list:
         if type(numbers) is range and numbers.step == 1:
@@ -183,7 +183,7 @@ def rows_of_arrays(arrays: list) -> tuple[Callable[[Any], list], Callable[[int],
 
 
 def counting(start: int, stop: int) -> Order:
-    """All rows, in their own order."""
+    """Return all rows, in their own order."""
     place = start
 
     def order(count: int) -> range:
@@ -202,7 +202,7 @@ def as_numbers(numbers: np.ndarray | range) -> np.ndarray:
 
 
 def whole(order: Order, count: int) -> Any:
-    """The numbers of the next `count` rows, fewer only at the end."""
+    """Return the numbers of the next `count` rows, fewer only at the end."""
     found = order(count)
     while 0 < len(found) < count:
         more = order(count - len(found))
@@ -213,7 +213,7 @@ def whole(order: Order, count: int) -> Any:
 
 
 def times(size: int, count: int) -> int:
-    """The size of `count` repetitions; both may be INFINITE or UNKNOWN."""
+    """Return the size of `count` repetitions; both may be INFINITE or UNKNOWN."""
     if size == 0 or count == 0:
         return 0
     if count < 0:
@@ -222,7 +222,7 @@ def times(size: int, count: int) -> int:
 
 
 def smallest(sizes: list[int]) -> int:
-    """The size of what ends with the first of several."""
+    """Return the size of a stage that ends with the first of several inputs."""
     finite = [size for size in sizes if size >= 0]
     if UNKNOWN in sizes:
         return 0 if 0 in finite else UNKNOWN
@@ -230,7 +230,7 @@ def smallest(sizes: list[int]) -> int:
 
 
 def total(sizes: list[int]) -> int:
-    """The size of several, one after the other."""
+    """Return the size of several, one after the other."""
     if INFINITE in sizes:
         return INFINITE
     return UNKNOWN if UNKNOWN in sizes else sum(sizes)
@@ -249,9 +249,9 @@ class PassOn(Stage):
         return self.inputs[0].size(run)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """Those of its input."""
+        """Return the rows of the input."""
         return self.inputs[0].rows(run)
 
     def start(self, run: IterationRun) -> Next:
-        """As its input does."""
+        """Start the input."""
         return self.inputs[0].start(run)

@@ -20,7 +20,7 @@ class Prefetch(PassOn):
         self.ahead = size
 
     def leaves(self) -> list:
-        """How many."""
+        """Return the number of elements."""
         return [self.ahead]
 
     def start(self, run: IterationRun) -> Next:
@@ -50,7 +50,7 @@ class Cache(PassOn):
     moves_rows = False
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """None: what was shuffled before must stay as it was."""
+        """Return None: an order that was drawn before must stay."""
         return None
 
     def start(self, run: IterationRun) -> Next:

@@ -78,7 +78,7 @@ class Transforming:
         num_parallel_calls: TensorLike | None = None,
         deterministic: bool | None = None,
     ) -> Dataset:
-        """The older spelling of `map`."""
+        """Return the older spelling of `map`."""
         return self.map(map_func, num_parallel_calls, deterministic)
 
     def filter(self, predicate: OfElement, name: str | None = None) -> Dataset:
@@ -88,7 +88,7 @@ class Transforming:
     filter_with_legacy_function = filter
 
     def take_while(self, predicate: OfElement, name: str | None = None) -> Dataset:
-        """The elements before the first for which the predicate is false."""
+        """Return the elements before the first for which the predicate is false."""
         return self._then(TakeWhile(self.stage, predicate))
 
     def scan(
@@ -109,7 +109,7 @@ class Transforming:
         return self._then(Enumerate(self.stage, integer(start, "start")))
 
     def unique(self, name: str | None = None) -> Dataset:
-        """Each element once; an error unless it is one tensor of integers or strings."""
+        """Return each element once; an error unless it is one tensor of integers or strings."""
         flat = self.stage.layout.flat
         for leaf in flat:
             if getattr(getattr(leaf, "dtype", None), "name", "") not in UNIQUE:
@@ -123,11 +123,11 @@ class Transforming:
         return self._then(UniqueElements(self.stage))
 
     def take(self, count: TensorLike, name: str | None = None) -> Dataset:
-        """The first `count` elements; all if it is -1."""
+        """Return the first `count` elements; all if it is -1."""
         return self._then(Take(self.stage, integer(count, "count")))
 
     def skip(self, count: TensorLike, name: str | None = None) -> Dataset:
-        """All but the first `count` elements; none if it is -1."""
+        """Return all but the first `count` elements; none if it is -1."""
         return self._then(Skip(self.stage, integer(count, "count")))
 
     def shard(self, num_shards: TensorLike, index: TensorLike, name: str | None = None) -> Dataset:
@@ -145,7 +145,7 @@ class Transforming:
         return self._then(Shard(self.stage, count, which))
 
     def repeat(self, count: TensorLike | None = None, name: str | None = None) -> Dataset:
-        """The elements `count` times; without end for None or -1."""
+        """Return the elements `count` times; without end for None or -1."""
         return self._then(Repeat(self.stage, -1 if count is None else integer(count, "count")))
 
     def shuffle(
@@ -155,7 +155,7 @@ class Transforming:
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements in random order, drawn from a buffer of `buffer_size`.
+        """Return the elements in random order, drawn from a buffer of `buffer_size`.
 
         seed: the same order in each program, which is TensorFlow's for that seed (and
         `tf.random.set_seed`).  reshuffle_each_iteration=False: the same order in each pass.
@@ -172,7 +172,7 @@ class Transforming:
         return self._then(Shuffle(self.stage, size, seeds_of(seed), again))
 
     def prefetch(self, buffer_size: TensorLike | None, name: str | None = None) -> Dataset:
-        """The elements, up to `buffer_size` of them computed ahead by a thread.
+        """Return the elements, up to `buffer_size` of them computed ahead by a thread.
 
         None, as tf.data.AUTOTUNE, leaves the number to talweg.
         """
@@ -184,7 +184,7 @@ class Transforming:
         return self._then(Prefetch(self.stage, size))
 
     def cache(self, filename: PathLike = "", name: str | None = None) -> Dataset:
-        """The elements, computed in the first whole pass and kept for later ones.
+        """Return the elements, computed in the first whole pass and kept for later ones.
 
         In memory, or with a filename in files that begin with that name.
         """
@@ -195,7 +195,7 @@ class Transforming:
         return self._then(Cache(self.stage))
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """The elements that can be computed; those that raise an error are left out."""
+        """Return the elements that can be computed; those that raise an error are left out."""
         report = logging.getLogger("talweg").warning if log_warning else None
         return self._then(IgnoreErrors(self.stage, report))
 

@@ -40,7 +40,7 @@ class Vectorized:
 
     @classmethod
     def of(cls, concrete: ConcreteFunction) -> Vectorized | None:
-        """The vectorized form of a traced function, if all its operations have one."""
+        """Return the vectorized form of a traced function, if all its operations have one."""
         captured = concrete._outside
         if any([type(value) in (Handle, Symbol) for value in captured]):
             return None
@@ -103,7 +103,7 @@ class Vectorized:
         self.steps.append((kernel, inputs, slot))
 
     def __call__(self, arrays: list) -> list:
-        """The results for stacks of rows."""
+        """Return the results for stacks of rows."""
         count = len(arrays[0])
         values = [*arrays, *self.start[len(arrays) :]]
         with Outside(), np.errstate(all="ignore"):
@@ -140,10 +140,10 @@ def _elementwise(node: Node, flags: list[bool]) -> Callable[..., Any]:
     if not any(missing):
         return kernel
 
-    def aligned(*arrays: object) -> Any:
+    def align(*arrays: object) -> Any:
         return kernel(*[_spread(array, count) for array, count in zip(arrays, missing)])
 
-    return aligned
+    return align
 
 
 def _spread(array: Any, missing: int) -> Any:
@@ -153,7 +153,7 @@ def _spread(array: Any, missing: int) -> Any:
 
 
 def _apply_batch_rule(prim: Primitive, flags: tuple, params: dict, *arrays: Any) -> Any:
-    """An operation by its batch rule."""
+    """Return an operation by its batch rule."""
     operands = [wrap(array) for array in arrays]
     if not any(flags):
         return prim(*operands, **params)._array

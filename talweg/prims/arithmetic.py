@@ -184,7 +184,7 @@ def _whole_power(t, x, power):
 
 
 def positive_or_nonzero(x):
-    """Where log x is taken in the derivative of a power: x > 0; x != 0 for complex numbers."""
+    """Return the domain of log x in a power's derivative: x > 0; x != 0 for complex numbers."""
     compare = not_equal if x.dtype.is_complex else greater
     return compare(x, zeros_of(x))
 
@@ -195,7 +195,7 @@ def zero_like(x: object):
 
 
 def one_like(x):
-    """Ones of x's dtype and shape; 1 for a Python number."""
+    """Return ones of x's dtype and shape; 1 for a Python number."""
     return 1 + zeros_of(x) if isinstance(x, Tensor) else 1
 
 

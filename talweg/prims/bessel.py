@@ -26,7 +26,7 @@ AROUND = (-3, 3)
 
 
 def _bessel_of_order(name: str, scipy_names: tuple[str, ...], text: str, slope: Callable):
-    """A function of integer order n >= 0; `slope(y, x, order)` is its derivative."""
+    """Return a function of integer order n >= 0; `slope(y, x, order)` is its derivative."""
 
     def infer(x, *, order: int):
         check_dtype(name, "x", x.dtype, FLOATING)
@@ -73,7 +73,7 @@ def _slope_j(y: object, x: object, order: int):
 
 
 def _neighbours(name: str, x: object, order: int, parity: int):
-    """(Bₙ₋₁ ± Bₙ₊₁) / 2, with B₋₁ = ±B₁."""
+    """Return (Bₙ₋₁ ± Bₙ₊₁) / 2, with B₋₁ = ±B₁."""
     prim = later(name)
     if order == 0:
         return prim(x, order=1) * parity

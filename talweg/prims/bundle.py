@@ -1,4 +1,4 @@
-"""What only operations of imported graphs need: several tensors as one result, lists cut short."""
+"""Primitives of imported graphs only: several tensors as one result, lists cut short."""
 
 from __future__ import annotations
 

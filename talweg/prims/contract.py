@@ -23,7 +23,7 @@ FACTORS = NUMERIC - {int8, int16}  # TensorFlow multiplies matrices of these
 
 
 def adjoint(x):
-    """The conjugate transpose of the last two axes."""
+    """Return the conjugate transpose of the last two axes."""
     rank = len(x.dims)
     turned = transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
     return conj(turned) if x.dtype.is_complex else turned
@@ -45,7 +45,7 @@ def sum_to(g, x):
 
 
 def _way_round(a: tuple, b: tuple) -> str:
-    """How two matrices of these sizes can be multiplied, if in one way they can."""
+    """Choose the order in which two matrices of these sizes can be multiplied, if there is one."""
     if not differ(a[-1], b[-1]):
         return "tf.matmul(a, b, transpose_b=True)"
     if not differ(a[-2], b[-2]):
@@ -137,7 +137,7 @@ class matmul:
 
 
 def _align_batch(size, x, batched: int, rank):
-    """`x` with its batch axis in front of `rank` axes, so that batch axes broadcast."""
+    """Return `x` with its batch axis in front of `rank` axes, so that batch axes broadcast."""
     if not batched:
         return x
     return reshape(x, shape=(size, *(1,) * (rank - len(x.dims) + 1), *x.dims[1:]))

@@ -43,7 +43,7 @@ _LIST = Aval((), variant)
 
 
 def avals_outside(body: Body, operands: tuple, nodes: tuple) -> list[Aval]:
-    """What is known outside of inner nodes: sizes that only exist inside are unknown."""
+    """Return the abstract values of inner nodes from outside: sizes made inside are unknown."""
     known: dict[Any, Any] = {}
     for node, outside in zip(body.inputs, operands):
         if node.aval.dims is None or outside.dims is None:
@@ -63,7 +63,7 @@ def avals_outside(body: Body, operands: tuple, nodes: tuple) -> list[Aval]:
 
 
 def merge_facts(left: Aval, right: Aval) -> Aval:
-    """What holds for both of two results."""
+    """Return the facts that hold for both of two results."""
     if left.dims is None or right.dims is None or len(left.dims) != len(right.dims):
         return Aval(None, left.dtype)
     pairs = zip(left.dims, right.dims)
@@ -191,7 +191,7 @@ class inner_value:
     traits = {Trait.PASSES_ON}
 
     def infer(history, *, inner, stacked, rows=()):
-        dims, dtype = fixed_dims(inner.aval), inner.aval.dtype
+        dims, dtype = keep_fixed_dims(inner.aval), inner.aval.dtype
         if stacked or dtype is variant:
             return _LIST
         return Aval(None if dims is None else (*rows, *dims), dtype)
@@ -211,8 +211,8 @@ class inner_value:
         return None if t is None else history_part(t, *zero_like(z), inner=inner, **zero(z))
 
 
-def fixed_dims(aval: Aval) -> tuple | None:
-    """The dimensions of `aval`, None where they are no numbers."""
+def keep_fixed_dims(aval: Aval) -> tuple | None:
+    """Return the dimensions of `aval`, None where they are no numbers."""
     if aval.dims is None:
         return None
     return tuple([size if type(size) is int else None for size in aval.dims])
@@ -225,12 +225,12 @@ def is_fixed(x: Tensor) -> bool:
 
 
 def zero_like(x: Tensor) -> tuple:
-    """What a zero in place of `x` takes its shape from: nothing if the shape is known."""
+    """Return the operand that gives a zero in place of `x` its shape: none if it is known."""
     return () if is_fixed(x) else (x,)
 
 
 def zero(x: Tensor) -> dict:
-    """The parameters of what may give a zero in place of `x`."""
+    """Return the parameters of an operation that may give a zero in place of `x`."""
     return {"dims": x.shape._dims if is_fixed(x) else None, "dtype": x.dtype}
 
 

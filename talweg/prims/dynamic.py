@@ -19,7 +19,7 @@ from talweg.core.errors import NeedsStaticError, OpError, invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.roles import Trait
-from talweg.prims.layout import broadcast_to, like, pad, sliced_size
+from talweg.prims.layout import broadcast_to, count_sliced, like, pad
 from talweg.prims.rounding import mod
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ COUNTS = NoGradient("positions are integers")
 
 
 def _start(bound: Size | None, size: Size):
-    """Where a forward slice starts, not clipped at the end."""
+    """Return the start of a forward slice, not clipped at the end."""
     if bound is None:
         return 0
     return bound if bound >= 0 else largest(size + bound, 0)
 
 
 def _stop(bound: Size | None, size: Size):
-    """Where a forward slice stops, not clipped at the start."""
+    """Return the stop of a forward slice, not clipped at the start."""
     if bound is None:
         return size
     return smallest(bound, size) if bound >= 0 else size + bound
@@ -66,7 +66,7 @@ def _backward_count(start: int | None, stop: int | None, step: int, size: int):
 
 
 def slice_count(start: Size | None, stop: Size | None, step: int | None, size: Size):
-    """How many elements [start : stop : step] takes of `size`; None if that is not known."""
+    """Count the elements that [start : stop : step] takes of `size`; None if that is not known."""
     step = 1 if step is None else step
     try:
         if step > 0:
@@ -76,8 +76,8 @@ def slice_count(start: Size | None, stop: Size | None, step: int | None, size: S
         return None
 
 
-def sliced_dims(dims: tuple, key: tuple):
-    """The dimensions of x[key] for x of shape `dims`."""
+def slice_dims(dims: tuple, key: tuple):
+    """Return the dimensions of x[key] for x of shape `dims`."""
     found = []
     for size, part in zip(dims, key):
         if type(part) is tuple:
@@ -87,7 +87,7 @@ def sliced_dims(dims: tuple, key: tuple):
 
 
 def as_index(key: tuple, dims: tuple):
-    """The key as NumPy takes it; InvalidArgumentError for an index out of range."""
+    """Return the key as NumPy takes it; InvalidArgumentError for an index out of range."""
     index = []
     for axis, (size, part) in enumerate(zip(dims, key)):
         if type(part) is tuple:
@@ -104,7 +104,7 @@ def as_index(key: tuple, dims: tuple):
 
 
 def resolve_key(key: tuple, dims: tuple):
-    """The key as bounds of a `strided_slice` that keeps all axes."""
+    """Return the key as bounds of a `strided_slice` that keeps all axes."""
     begin, end, strides = [], [], []
     for place, size in enumerate(dims):
         part = key[place] if place < len(key) else (None, None, None)
@@ -144,7 +144,7 @@ class slice_by:
                 raise invalid(
                     "TW206", f"getitem: slice index {part} of dimension {axis} out of bounds"
                 )
-        return Aval(sliced_dims(x.dims, key), x.dtype)
+        return Aval(slice_dims(x.dims, key), x.dtype)
 
     def numpy(x: np.ndarray, *, key):
         return x[as_index(key, x.shape)]
@@ -157,7 +157,7 @@ class slice_by:
 
     def expand(t, x, *, key):
         y = t.strided_slice(x, **resolve_key(key, x.dims))
-        return t.reshape(y, shape=sliced_dims(x.dims, key))
+        return t.reshape(y, shape=slice_dims(x.dims, key))
 
     memory = "view"
     samples = KEYS
@@ -191,7 +191,7 @@ class unslice_by:
 
     def expand(t, g, *, key, shape):
         bounds = resolve_key(key, shape)
-        sizes = [sliced_size(*bound) for bound in zip(*bounds.values())]
+        sizes = [count_sliced(*bound) for bound in zip(*bounds.values())]
         return t.unslice(t.reshape(g, shape=tuple(sizes)), **bounds, shape=shape)
 
     memory = "view"
@@ -255,7 +255,7 @@ class block:
 
 
 def zero_of(x):
-    """A scalar zero of the dtype of x."""
+    """Return a scalar zero of the dtype of x."""
     return hooks.convert_to_tensor(x.dtype.numpy_dtype.type(0))
 
 
@@ -268,7 +268,7 @@ def _check_vector(name: str, shape: Aval):
 
 
 def _constant_array(x: np.ndarray):
-    """The array of a constant, for `expand` rules."""
+    """Return the array of a constant, for `expand` rules."""
     return np.broadcast_to(x.content, x.dims)
 
 

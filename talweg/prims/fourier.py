@@ -35,12 +35,12 @@ def _inner(count: int, length: int):
 
 
 def half_size(length: int):
-    """How many places the half spectrum of `length` numbers has: length // 2 + 1, or 0 for none."""
+    """Count the places of the half spectrum of `length` numbers: length // 2 + 1, or 0 for none."""
     return smallest(length // 2 + 1, length)
 
 
 def as_real(size: int, dtype: DType):
-    """A size as a factor for real tensors of `dtype`."""
+    """Return a size as a factor for real tensors of `dtype`."""
     return float(size) if type(size) is int else as_factor(size, dtype)
 
 
@@ -259,7 +259,7 @@ class dct:
 
 
 def frame_count(size: int, length: int, step: int):
-    """How many whole frames of `length`, `step` apart, fit into `size` places."""
+    """Count the whole frames of `length`, `step` apart, that fit into `size` places."""
     return largest(0, 1 + (size - length) // step)
 
 
@@ -360,7 +360,7 @@ class overlap_add:
 
 
 def _first(frames, count: object):
-    """The first `count` frames; a longer signal has more."""
+    """Return the first `count` frames; a longer signal has more."""
     return (
         frames
         if same(frames.dims[-2], count)

@@ -33,7 +33,7 @@ def is_nonzero(x):
 
 
 def _zero_wins(compute: Callable):
-    """The kernel x, y -> compute(x, y), with 0 where x = 0."""
+    """Return the kernel x, y -> compute(x, y), with 0 where x = 0."""
 
     def kernel(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
         return np.where(x == 0, 0, compute(x, y)).astype(np.result_type(x, y), copy=False)

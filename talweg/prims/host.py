@@ -1,4 +1,4 @@
-"""What the host does when a graph runs: printing, assertions, functions in Python and NumPy.
+"""Primitives of the host when a graph runs: printing, assertions, functions in Python and NumPy.
 
 Each is carried out once every run in which it is needed, in the order in which it was made.  `call`
 is a function of arrays; equal calls stay apart, since each has an effect of its own.

@@ -70,12 +70,12 @@ def _gather_dims(name: str, x, i: np.ndarray, axis: int, batch_dims: int):
 
 
 def _split_dims(dims: Sequence[Any], axis: int, batch_dims: int):
-    """The sizes of the batch axes, the axes before the gathered one, and those after it."""
+    """Return the sizes of the batch axes, the axes before the gathered one, and those after it."""
     prod = math.prod
     return prod(dims[:batch_dims]), prod(dims[batch_dims:axis]), prod(dims[axis + 1 :])
 
 
-def _batched_rows(i: np.ndarray, batches, size):
+def _number_batched_rows(i: np.ndarray, batches, size):
     """Row numbers [batches * k] in an array of `batches` blocks of `size` rows."""
     blocks = np.arange(batches, dtype=np.int64)[:, None] * size
     count = i.size // batches if batches else 0
@@ -93,7 +93,7 @@ def _gather(x, i: np.ndarray, *, axis: int, batch_dims: int):
     if 0 in dims:
         return np.zeros(dims, x.dtype)
     rows = np.moveaxis(x.reshape(batches, outer, size, inner), 2, 1)
-    found = rows.reshape(batches * size, outer, inner)[_batched_rows(i, batches, size)]
+    found = rows.reshape(batches * size, outer, inner)[_number_batched_rows(i, batches, size)]
     found = np.moveaxis(found.reshape(batches, -1, outer, inner), 2, 1)
     return found.reshape(dims)
 
@@ -105,7 +105,7 @@ def _scatter_rows(g: np.ndarray, i: np.ndarray, *, axis: int, batch_dims: int, r
     result = zeros((batches * rows, outer * inner), g.dtype)
     if g.size:
         parts = np.moveaxis(g.reshape(batches, outer, -1, inner), 1, 2)
-        places = _batched_rows(i, batches, rows)
+        places = _number_batched_rows(i, batches, rows)
         combine_rows("add", result, places, parts.reshape(places.size, outer * inner))
     result = np.moveaxis(result.reshape(batches, rows, outer, inner), 2, 1)
     return result.reshape(dims)
@@ -216,12 +216,12 @@ class scatter_rows:
 
 
 def sum_of(x):
-    """What adds elements of x: truth values by `or`, for `scatter` rules."""
+    """Return the reduction that adds elements of x: `or` for truth values, for `scatter` rules."""
     return "or" if x.dtype.is_bool else "add"
 
 
 def in_float32(t, name: str, operands, place, params):
-    """A sum (product) of 16-bit floats computed in float32, for `expand` rules."""
+    """Return a sum (product) of 16-bit floats computed in float32, for `expand` rules."""
     x = operands[place]
     if not (x.dtype.is_floating and x.dtype.size == 2):
         return NotImplemented
@@ -230,11 +230,11 @@ def in_float32(t, name: str, operands, place, params):
 
 
 def slices(g, i: np.ndarray, x: np.ndarray, dtype):
-    """The cotangent `g` of rows i of x, as IndexedSlices."""
+    """Return the cotangent `g` of rows i of x, as IndexedSlices."""
     try:
         count, rest = math.prod(i.dims), x.dims[1:]
     except NeedsStaticError:
-        return _unranked_slices(g, i, x, as_dtype(dtype))
+        return _make_unranked_slices(g, i, x, as_dtype(dtype))
     if is_symbolic(x.dims):
         whole = later("shape_of")(x, dtype=as_dtype(dtype))
     else:
@@ -242,8 +242,8 @@ def slices(g, i: np.ndarray, x: np.ndarray, dtype):
     return IndexedSlices(reshape(g, shape=(count, *rest)), reshape(i, shape=(count,)), whole)
 
 
-def _unranked_slices(g: np.ndarray, i: np.ndarray, x: np.ndarray, dtype):
-    """`slices` of a tensor whose rank a graph does not know."""
+def _make_unranked_slices(g: np.ndarray, i: np.ndarray, x: np.ndarray, dtype):
+    """Return `slices` of a tensor whose rank a graph does not know."""
     whole, reshape_to = later("shape_of")(x, dtype=dtype), later("reshape_to")
     first = hooks.convert_to_tensor(np.array([-1], dtype.numpy_dtype))
     sizes = concat(first, later("slice_by")(whole, key=((1, None, None),)), axis=0)
@@ -293,7 +293,7 @@ class gather_rows:
 
 
 def nd_dims(name: str, shape: Sequence[Any], i: np.ndarray):
-    """The dimensions of the slices that indices i [..., depth] name in `shape`."""
+    """Return the dimensions of the slices that indices i [..., depth] name in `shape`."""
     check_index(name, i.dtype)
     if i.ndim == 0:
         raise invalid("TW203", f"{name}: indices is a scalar", "indices of rank at least 1")
@@ -311,7 +311,7 @@ def nd_dims(name: str, shape: Sequence[Any], i: np.ndarray):
 
 
 def _flat_rows(name: str, i: np.ndarray, shape: Sequence[Any]):
-    """The row number of every index in an array of `shape` flattened to rows."""
+    """Return the row number of every index in an array of `shape` flattened to rows."""
     depth = i.shape[-1]
     sizes = np.array(shape[:depth], np.int64)
     wrong = (i < 0) | (i >= sizes)
@@ -330,7 +330,7 @@ def _flat_rows(name: str, i: np.ndarray, shape: Sequence[Any]):
 
 
 def _as_rows(array: np.ndarray, depth: int):
-    """A copy of `array` as a matrix with a row for each index of `depth` numbers."""
+    """Return a copy of `array` as a matrix with a row for each index of `depth` numbers."""
     rows = math.prod(array.shape[:depth])
     return np.array(array).reshape(rows, math.prod(array.shape[depth:]))
 

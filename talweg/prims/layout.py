@@ -1,4 +1,4 @@
-"""How elements lie: shape, order of axes, slices, padding, joining.  All linear."""
+"""Layout primitives: shape, order of axes, slices, padding, joining. All are linear."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from talweg.core.shapes import merge_equal_shapes, normalize_axis
 
 
 def batch_to_front(size: object, x, batched: object):
-    """`x` with a batch axis in front: its own, or `size` copies of it."""
+    """Return `x` with a batch axis in front: its own, or `size` copies of it."""
     return x if batched else broadcast_to(x, shape=(size, *x.dims))
 
 
@@ -130,7 +130,7 @@ class reshape:
 
 
 def like(g, x):
-    """`g` in the shape of x, of which a graph may not even know the rank."""
+    """Return `g` in the shape of x, of which a graph may not even know the rank."""
     try:
         return reshape(g, shape=x.dims)
     except NeedsStaticError:
@@ -186,7 +186,7 @@ class transpose:
 
 
 def inverse_permutation(perm: tuple) -> tuple:
-    """The permutation that undoes `perm`."""
+    """Return the permutation that undoes `perm`."""
     inverse = [0] * len(perm)
     for place, axis in enumerate(perm):
         inverse[axis] = place
@@ -226,8 +226,8 @@ class reverse:
     samples = (Sample([2, 3], axes=(0,)), Sample([2, 3], axes=(0, 1)), Sample([2], axes=()))
 
 
-def sliced_size(begin: Size, end: Size, step: int) -> Size:
-    """How many elements begin, begin + step, ... lie before `end` (after it for negative steps)."""
+def count_sliced(begin: Size, end: Size, step: int) -> Size:
+    """Count the elements begin, begin + step, ... before `end` (after it for negative steps)."""
     return largest(0, -((begin - end) // step))
 
 
@@ -244,7 +244,7 @@ class strided_slice:
     tf_name = "strided_slice"
 
     def infer(x, *, begin, end, strides):
-        sizes = (sliced_size(b, e, s) for b, e, s in zip(begin, end, strides))
+        sizes = (count_sliced(b, e, s) for b, e, s in zip(begin, end, strides))
         return Aval(tuple(sizes), x.dtype)
 
     def numpy(x: np.ndarray, *, begin, end, strides):

@@ -45,8 +45,8 @@ SAMPLES = (
 EMPTY = Sample([0, 3], axes=(0,), keepdims=False)
 
 
-def reduced_dims(dims, axes, keepdims):
-    """The dimensions left after reducing over `axes`."""
+def reduce_dims(dims, axes, keepdims):
+    """Return the dimensions left after reducing over `axes`."""
     if axes is None:
         return ()
     if keepdims:
@@ -65,7 +65,7 @@ def keep_axes(g, x, axes):
     """`g`, a reduction's result, with the reduced axes of x back, at size 1."""
     if axes is None:
         return g
-    shape = reduced_dims(x.dims, axes, True)
+    shape = reduce_dims(x.dims, axes, True)
     return g if same_dims(g.dims, shape) else reshape(g, shape=shape)
 
 
@@ -75,7 +75,7 @@ def all_axes(x, axes):
 
 
 def count_of(x, axes, dtype):
-    """How many elements of x lie along `axes`: an int, or a scalar tensor of `dtype`."""
+    """Count the elements of x along `axes`: an int, or a scalar tensor of `dtype`."""
     if axes is None:
         sizes = later("shape_of")(x, dtype=int64)
         return cast(reduce_prod(sizes, axes=(0,), keepdims=False), dtype=dtype)
@@ -85,7 +85,7 @@ def count_of(x, axes, dtype):
 def _infer(name, accepts, dtype=None):
     def infer(x, *, axes, keepdims):
         check_dtype(name, "input_tensor", x.dtype, accepts)
-        return Aval(reduced_dims(x.dims, axes, keepdims), dtype or x.dtype)
+        return Aval(reduce_dims(x.dims, axes, keepdims), dtype or x.dtype)
 
     return infer
 
@@ -110,7 +110,7 @@ class reduce_sum:
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
             return np.sum(x.astype(np.float32), axes, keepdims=keepdims).astype(x.dtype)
         if axes is not None and sums_leading(x, axes):
-            return leading_sum(x, axes).reshape(reduced_dims(x.shape, axes, keepdims))
+            return leading_sum(x, axes).reshape(reduce_dims(x.shape, axes, keepdims))
         return np.add.reduce(x, axes, x.dtype, keepdims=keepdims)
 
     def transpose_x(g, x, *, axes, keepdims):
@@ -185,7 +185,7 @@ def widen(t, x):
 
 
 def narrow(t, x, dtype):
-    """`x` as `dtype`, for `expand` rules."""
+    """Return `x` as `dtype`, for `expand` rules."""
     return x if x.dtype is dtype else t.cast(x, dtype=dtype)
 
 
@@ -271,7 +271,7 @@ class reduce_prod:
 
 
 def conjugate(x):
-    """The conjugate of complex numbers, real numbers as they are."""
+    """Return the conjugate of complex numbers, real numbers as they are."""
     return conj(x) if x.dtype.is_complex else x
 
 
@@ -327,7 +327,7 @@ def _extreme(name, kernel, text):
     def numpy(x, *, axes, keepdims):
         start = limit(x.dtype, name)
         if x.size == 0:
-            return np.full(reduced_dims(x.shape, axes, keepdims), start, x.dtype)
+            return np.full(reduce_dims(x.shape, axes, keepdims), start, x.dtype)
         return kernel.reduce(x, axes, keepdims=keepdims)
 
     def weights(y, x, axes):
@@ -364,7 +364,7 @@ def _extreme(name, kernel, text):
 
 
 def limit(dtype, name):
-    """What the maximum (minimum) of nothing is: the lowest (highest) value of the dtype."""
+    """Return the maximum (minimum) of no elements: the lowest (highest) value of the dtype."""
     low = name == "reduce_max"
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if low else np.iinfo(dtype).max
@@ -461,7 +461,7 @@ class logsumexp:
 
     def numpy(x: np.ndarray, *, axes, keepdims):
         if x.size == 0:
-            return np.full(reduced_dims(x.shape, axes, keepdims), -np.inf, x.dtype)
+            return np.full(reduce_dims(x.shape, axes, keepdims), -np.inf, x.dtype)
         dtype = x.dtype
         if dtype.itemsize == 2:
             x = x.astype(np.float32)
@@ -469,7 +469,7 @@ class logsumexp:
         top = np.where(np.isfinite(top), top, x.dtype.type(0))
         total = np.log(np.add.reduce(np.exp(x - top), axes, keepdims=True)) + top
         if not keepdims:
-            total = np.reshape(total, reduced_dims(x.shape, axes, False))
+            total = np.reshape(total, reduce_dims(x.shape, axes, False))
         return total.astype(dtype, copy=False)
 
     def vjp(g, y, x, *, axes, keepdims):
@@ -485,7 +485,7 @@ class logsumexp:
         top = t.select(t.is_finite(top), top, t.zeros_of(top))
         total = t.reduce_sum(t.exp(t.sub(x, top)), axes=axes, keepdims=True)
         result = narrow(t, t.add(t.log(total), top), dtype)
-        return t.reshape(result, shape=reduced_dims(x.dims, axes, keepdims))
+        return t.reshape(result, shape=reduce_dims(x.dims, axes, keepdims))
 
     batch = _batch("logsumexp")
     memory = "reduce"

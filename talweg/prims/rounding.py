@@ -1,4 +1,4 @@
-"""Rounding, what floating-point numbers are, and whole quotients with what they leave."""
+"""Rounding, classification of floating-point numbers, and floor division with its remainder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Batches of variants and of tensors of unknown rank: what the batch rules of lists, branches and
-loops are made of (`trace/batch_rules.py`).  What they stand for is told in `kernels/rows.py`.
+"""Batches of variants and of tensors of unknown rank: the primitives of the batch rules of lists,
+branches and loops (`trace/batch_rules.py`).  What they stand for is told in `kernels/rows.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIST = Aval((), variant)
 
 
 class Kinds(NamedTuple):
-    """What a batch rule gives that also says of what kind its results are."""
+    """The result of a batch rule that also names the kind of each result."""
 
     results: Any
     kinds: tuple
@@ -45,15 +45,15 @@ def element_dims(size: Size, dims: tuple | None, dtype: DType):
     return dims if dtype is variant else more_dims(size, dims)
 
 
-def known_dims(x):
-    """The dimensions of a tensor; None if its rank is not known."""
+def find_dims(x):
+    """Return the dimensions of a tensor; None if its rank is not known."""
     aval = getattr(x, "aval", None)
     return x.dims if aval is None else aval.dims
 
 
 def repeat_rows(x, size: object):
     """`size` times x, along a new first axis."""
-    if x.dtype is variant or known_dims(x) is None:
+    if x.dtype is variant or find_dims(x) is None:
         return rows_repeat(x, size=size)
     return broadcast_to(x, shape=(size, *x.dims))
 
@@ -65,7 +65,7 @@ def in_front(x: object, size: Size, kind: int):
 
 def swap_first_axes(x: object):
     """x with its first two axes exchanged."""
-    dims = known_dims(x)
+    dims = find_dims(x)
     if dims is None:
         return rows_turn(x)
     return transpose(x, perm=(1, 0, *range(2, len(dims))))

@@ -76,7 +76,7 @@ def _kernel(ufunc, start: float):
 
 
 def _scan_rule(step: Callable, start: float):
-    """The rule by which a scan is compiled; `step(s, carried, x)` is what is carried on."""
+    """Make the rule that compiles a scan; `step(s, carried, x)` is the next carried value."""
 
     def scan(s, x: object, *, axis: object, exclusive: object, reverse: object):
         def forward(carried: object, _: object, element: object):

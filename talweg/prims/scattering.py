@@ -45,7 +45,7 @@ def _batch_scatter(prim: Callable):
 
 
 def _scatter(kind: str, text: str, **rules: object):
-    """A primitive z = x with updates u combined into the places i."""
+    """Return a primitive z = x with updates u combined into the places i."""
     name = f"scatter_{kind}"
 
     def infer(x, i, u):

@@ -87,7 +87,7 @@ def _rows(x: np.ndarray, ids, count: object, name: object):
 
 
 def _segment_kernel(name: str, ufunc, start: Callable):
-    """The kernel that reduces each segment by `ufunc` with neutral element start(dtype)."""
+    """Return the kernel that reduces each segment by `ufunc` with neutral element start(dtype)."""
 
     def kernel(x: np.ndarray, ids, *, count):
         dtype = x.dtype
@@ -310,7 +310,7 @@ def _extreme(name: str, ufunc: Callable, text: str):
 
 
 def _worst(dtype, name: str):
-    """The maximum (minimum) of an empty segment: the lowest (highest) finite value."""
+    """Return the maximum (minimum) of an empty segment: the lowest (highest) finite value."""
     limits = of_numpy(dtype)
     return limits.min if name == "segment_max" else limits.max
 

@@ -34,7 +34,7 @@ ROOT_PI = math.sqrt(math.pi)
 
 
 def in_double(rule: Callable):
-    """A partial derivative computed in float64: what it is made of may be out of range."""
+    """Compute a partial derivative in float64: its factors may be out of range."""
 
     @wraps(rule)
     def partial(z, *operands: object):
@@ -97,7 +97,7 @@ def digamma(y, x):
 
 
 def one_of(x: object):
-    """Ones in x's shape and dtype, constant."""
+    """Return ones in x's shape and dtype, constant."""
     return zeros_of(x) + 1
 
 
@@ -222,7 +222,7 @@ class igammac:
 
 
 def _density_by_a(a, x, order):
-    """The derivative of that order of xᵃ⁻¹ e⁻ˣ / Γ(a) by a.
+    """Return the derivative of that order of xᵃ⁻¹ e⁻ˣ / Γ(a) by a.
 
     The logarithm L of the density has L′ = ln x - ψ(a), L⁽ᵏ⁾ = -ψ⁽ᵏ⁻¹⁾(a), and
     p⁽ⁿ⁾ = Σₖ C(n-1, k) p⁽ⁿ⁻¹⁻ᵏ⁾ L⁽ᵏ⁺¹⁾ (Leibniz on p′ = p L′).

@@ -1,4 +1,4 @@
-"""What exists only in graphs: constants, inputs, order, and the reading and writing of variables.
+"""Primitives that exist in graphs only: constants, inputs, order, reads and writes of variables.
 
 Their kernels act on arrays like any other; where a variable's value comes from and goes to is
 decided when a graph is made into a program (`passes/functionalize.py`).
@@ -204,7 +204,7 @@ class size_value:
 
 
 def as_factor(size: Size, dtype: object):
-    """A size as an int or, where it is symbolic, as a scalar tensor of `dtype`."""
+    """Return a size as an int or, where it is symbolic, as a scalar tensor of `dtype`."""
     return size if type(size) is int else size_value(size=size, dtype=dtype)
 
 

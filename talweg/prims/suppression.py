@@ -141,7 +141,7 @@ class suppress_classes:
 
 
 def _best(x: np.ndarray, scores, most, threshold, each):
-    """(score, class, box) of what stays of an image, best first."""
+    """Return (score, class, box) of the boxes that an image keeps, best first."""
     found = []
     for kind in range(scores.shape[1]):
         own = x[:, kind if x.shape[1] > 1 else 0]

@@ -15,7 +15,7 @@ from talweg.api.export import look_up
 from talweg.api.tensors import cast
 from talweg.core.dtypes import resource
 from talweg.core.value import IndexedSlices
-from talweg.eager.graph_variable import updated_value
+from talweg.eager.graph_variable import take_update
 from talweg.raw import operations
 from talweg.raw.operands import variable_of
 
@@ -259,7 +259,7 @@ def step(op: str, **arguments: object) -> Any:
     given = [variable.read_value() for variable in variables] + others
     places, values = new_values(op, given, arguments)
     updated: list[Any] = [
-        updated_value(
+        take_update(
             variable.assign(value)
             if places is None
             else variable.scatter_update(IndexedSlices(value, places))

@@ -134,14 +134,14 @@ def dequeue_many(handle: object, n: object, component_types: list, timeout_ms: i
     _require_fixed_shapes(queue, "QueueDequeueMany")
     if count < 0:
         raise invalid("TW207", f"QueueDequeueMany: n is {count}", "at least 0")
-    return _tensors(queue, queue.stacked(queue.buffer.dequeue(count)))
+    return _tensors(queue, queue.stack_components(queue.buffer.dequeue(count)))
 
 
 def dequeue_up_to(handle: object, n: object, component_types: list, timeout_ms: int) -> list:
     """Take elements out, fewer if the queue is closed."""
     queue = _queue(handle)
     _require_fixed_shapes(queue, "QueueDequeueUpTo")
-    return _tensors(queue, queue.stacked(queue.buffer.dequeue(int(scalar_of(n)), fewer=True)))
+    return _tensors(queue, queue.stack_components(queue.buffer.dequeue(int(scalar_of(n)), fewer=True)))
 
 
 def close(handle: object, cancel_pending_enqueues: bool) -> None:

@@ -14,7 +14,7 @@ from talweg.api.tensors import cast
 from talweg.core import dispatch
 from talweg.core.dtypes import bool_
 from talweg.core.errors import FailedPreconditionError, OutOfRangeError, compose, invalid
-from talweg.eager.graph_variable import updated_value
+from talweg.eager.graph_variable import take_update
 from talweg.eager.variable import Variable
 from talweg.raw.operands import (
     VariableCell,
@@ -114,17 +114,17 @@ def assign_sub(resource: object, value: object) -> None:
 
 def assign_ref(ref: object, value: object, validate_shape: bool, use_locking: bool) -> Any:
     """Return the variable with a new value."""
-    return updated_value(look_up("compat.v1.assign")(variable_of(ref), value, validate_shape))
+    return take_update(look_up("compat.v1.assign")(variable_of(ref), value, validate_shape))
 
 
 def assign_add_ref(ref: object, value: object, use_locking: bool) -> Any:
     """Return the variable with something added."""
-    return updated_value(variable_of(ref).assign_add(value))
+    return take_update(variable_of(ref).assign_add(value))
 
 
 def assign_sub_ref(ref: object, value: object, use_locking: bool) -> Any:
     """Return the variable with something subtracted."""
-    return updated_value(variable_of(ref).assign_sub(value))
+    return take_update(variable_of(ref).assign_sub(value))
 
 
 def is_initialized(resource: object) -> Any:
@@ -231,7 +231,7 @@ def scatter_ref(
     """Return the variable with rows changed."""
     variable = variable_of(ref)
     new = cast(_rows_changed(variable, kind, indices, updates), variable.dtype)
-    return updated_value(variable.assign(new))
+    return take_update(variable.assign(new))
 
 
 def scatter_places(
@@ -248,7 +248,7 @@ def scatter_places_ref(
     """Return the variable with elements or slices changed."""
     variable = variable_of(ref)
     new = look_up(_ROWS[kind])(variable.read_value(), indices, updates)
-    return updated_value(variable.assign(new))
+    return take_update(variable.assign(new))
 
 
 def _overwritten(
@@ -286,4 +286,4 @@ def assign_slice_ref(
     """Return the variable with a slice replaced."""
     variable = variable_of(ref)
     new = _overwritten(variable.read_value(), begin, end, strides, value, **masks)
-    return updated_value(variable.assign(new))
+    return take_update(variable.assign(new))

@@ -12,7 +12,7 @@ STARTED: list[bool] = []
 
 @export("experimental.dtensor.client_id")
 def client_id() -> int:
-    """The number of this process, 0.
+    """Return the number of this process, 0.
 
     >>> import talweg as tf
     >>> tf.experimental.dtensor.client_id(), tf.experimental.dtensor.num_clients()
@@ -23,25 +23,25 @@ def client_id() -> int:
 
 @export("experimental.dtensor.num_clients")
 def num_clients() -> int:
-    """The number of processes, 1."""
+    """Return the number of processes, 1."""
     return 1
 
 
 @export("experimental.dtensor.job_name")
 def job_name() -> str:
-    """The name of the job that the processes do."""
+    """Return the name of the job that the processes do."""
     return "localhost"
 
 
 @export("experimental.dtensor.full_job_name")
 def full_job_name(task_id: int | None = None) -> str:
-    """The job with the number of a process."""
+    """Return the job with the number of a process."""
     return f"localhost/replica:0/task:{task_id or 0}"
 
 
 @export("experimental.dtensor.jobs")
 def jobs() -> list[str]:
-    """The addresses of all processes: none, since there is one."""
+    """Return the addresses of all processes: none, since there is one."""
     return []
 
 
@@ -53,13 +53,13 @@ def heartbeat_enabled() -> bool:
 
 @export("experimental.dtensor.preferred_device_type")
 def preferred_device_type() -> str:
-    """The kind of device to compute on: "CPU"."""
+    """Return the kind of device to compute on: "CPU"."""
     return "CPU"
 
 
 @export("experimental.dtensor.local_devices")
 def local_devices(device_type: str, for_client_id: int | None = None) -> list[Any]:
-    """The devices of this process of a kind, as `tf.DeviceSpec`."""
+    """Return the devices of this process of a kind, as `tf.DeviceSpec`."""
     found = look_up("config.list_logical_devices")(device_type)
     spec = look_up("DeviceSpec")
     return [
@@ -70,13 +70,13 @@ def local_devices(device_type: str, for_client_id: int | None = None) -> list[An
 
 @export("experimental.dtensor.num_local_devices")
 def num_local_devices(device_type: str) -> int:
-    """The number of devices of this process of a kind."""
+    """Return the number of devices of this process of a kind."""
     return len(local_devices(device_type))
 
 
 @export("experimental.dtensor.num_global_devices")
 def num_global_devices(device_type: str) -> int:
-    """The number of devices of all processes of a kind."""
+    """Return the number of devices of all processes of a kind."""
     return num_local_devices(device_type)
 
 

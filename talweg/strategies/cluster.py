@@ -70,7 +70,7 @@ class Cluster:
             text = f"workers have different numbers of devices: {sizes}"
             raise precondition(text, f"{count} of kind {kind} on each")
         self._mesh = workers.WorkerMesh([own[0] for own in devices])
-        self._exchanged("sum", np.zeros(1, np.int32))
+        self._exchange("sum", np.zeros(1, np.int32))
         if count > 1:
             everything = [device for own in devices for device in own]
             whole = workers.WorkerMesh(everything, count)
@@ -85,7 +85,7 @@ class Cluster:
     # -- agreeing
 
     def agree(self, text: str) -> list[str]:
-        """What all workers say here; UnavailableError if one has failed or is lost."""
+        """Exchange texts with all workers; UnavailableError if one has failed or is lost."""
         said = self.meeting.agree(text, self.patience)
         for number, words in enumerate(said):
             if words.startswith(FAILED) and number != self.own:
@@ -129,7 +129,7 @@ class Cluster:
         )
 
     def tell_failure(self, error: BaseException) -> None:
-        """Tell the others, who wait for this one or will, that it has raised an error."""
+        """Tell the other workers, which wait for this one or will, that it has raised an error."""
         if self.meeting.lost is not None:
             return
         with contextlib.suppress(OpError):
@@ -138,7 +138,7 @@ class Cluster:
     # -- exchanging
 
     def watch(self, work: Callable[[], Any]) -> Any:
-        """What an operation of all processes gives; UnavailableError where it fails."""
+        """Run an operation of all processes; UnavailableError where it fails."""
         try:
             return self._watched.run(work, lambda: self.meeting.lost)
         except TimeoutError as error:
@@ -149,11 +149,11 @@ class Cluster:
             lost = self.meeting.wait_for_loss(3.0) or f"an exchange failed: {error}"
             raise unavailable(lost) from None
 
-    def _exchanged(self, how: str, flat: np.ndarray) -> np.ndarray:
+    def _exchange(self, how: str, flat: np.ndarray) -> np.ndarray:
         return self.watch(lambda: getattr(self._mesh, how)(flat))
 
     def sum(self, arrays: Sequence[np.ndarray], name: str = "") -> list[np.ndarray]:
-        """The sums of arrays over all workers: those of one dtype are exchanged together."""
+        """Return the sums of arrays over all workers: those of one dtype are exchanged together."""
         arrays = [np.asarray(array) for array in arrays]
         with self._one:
             self.need_same(f"sum {name}{_kinds(arrays)}")
@@ -163,7 +163,7 @@ class Cluster:
                 flat = np.concatenate([np.ravel(arrays[k]) for k in same])
                 parts = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
                 if parts.size:
-                    flat = self._exchanged("sum", parts).view(flat.dtype)
+                    flat = self._exchange("sum", parts).view(flat.dtype)
                 start = 0
                 for k in same:
                     size = arrays[k].size
@@ -172,7 +172,7 @@ class Cluster:
             return sums
 
     def gather(self, array: np.ndarray, name: str = "") -> list[np.ndarray]:
-        """The arrays of all workers, which may have different sizes."""
+        """Return the arrays of all workers, which may have different sizes."""
         array = np.asarray(array, order="C")
         if array.dtype == object:
             raise precondition("strings are not exchanged between workers", "numbers")
@@ -187,12 +187,12 @@ class Cluster:
             lengths = [int(np.prod(shape, dtype=np.int64)) * size for shape in shapes]
             flat = np.zeros(max(lengths), np.uint8)
             flat[: array.nbytes] = np.ravel(array).view(np.uint8)
-            rows = self._exchanged("rows", flat) if flat.size else [flat] * self.count
+            rows = self._exchange("rows", flat) if flat.size else [flat] * self.count
             pairs = zip(rows, lengths, shapes)
             return [np.frombuffer(row[:n].tobytes(), array.dtype).reshape(s) for row, n, s in pairs]
 
     def broadcast(self, array: np.ndarray, name: str = "") -> np.ndarray:
-        """The first worker's array, bit for bit, on all of them."""
+        """Return the first worker's array, bit for bit, on all of them."""
         array = np.asarray(array, order="C")
         if array.dtype == object:
             return array
@@ -201,7 +201,7 @@ class Cluster:
             flat = np.ravel(array).view(np.uint8)
             if self.own:
                 flat = np.zeros_like(flat)
-            found = self._exchanged("sum", flat) if flat.size else flat
+            found = self._exchange("sum", flat) if flat.size else flat
             return np.frombuffer(found.tobytes(), array.dtype).reshape(array.shape)
 
 
@@ -228,7 +228,7 @@ def _free_port() -> int:
 
 
 def cluster_of(resolver: Any) -> Cluster | None:
-    """The cluster that a resolver names; None for one worker.
+    """Return the cluster that a resolver names; None for one worker.
 
     FailedPreconditionError if the process is a worker of another cluster already.
     """
@@ -236,7 +236,7 @@ def cluster_of(resolver: Any) -> Cluster | None:
     tasks = [
         (f"{kind}:{number}", str(address))
         for kind in ("chief", "worker")
-        for number, address in _numbered(named.get(kind, {}))
+        for number, address in _number_tasks(named.get(kind, {}))
     ]
     if len(tasks) < 2:
         return None
@@ -256,5 +256,5 @@ def cluster_of(resolver: Any) -> Cluster | None:
     return _made[key]
 
 
-def _numbered(tasks: Any) -> list[tuple[int, str]]:
+def _number_tasks(tasks: Any) -> list[tuple[int, str]]:
     return sorted(tasks.items()) if isinstance(tasks, dict) else list(enumerate(tasks))

@@ -49,29 +49,29 @@ class ClusterSpec:
         return found
 
     def as_cluster_def(self) -> Any:
-        """A `tf.train.ClusterDef` of these jobs."""
+        """Return a `tf.train.ClusterDef` of these jobs."""
         found = look_up("train.ClusterDef")()
         for job in sorted(self._tasks):
             found.job.add(name=job, tasks=self._tasks[job])
         return found
 
     def num_tasks(self, job_name: str) -> int:
-        """The number of tasks of a job."""
+        """Return the number of tasks of a job."""
         return len(self._of(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The numbers of the tasks of a job."""
+        """Return the numbers of the tasks of a job."""
         return sorted(self._of(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of a task."""
+        """Return the address of a task."""
         tasks = self._of(job_name)
         if task_index not in tasks:
             raise value_error("TW207", f"No task with index {task_index!r} in job {job_name!r}")
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list:
-        """The addresses of a job by number, None where there is no task."""
+        """Return the addresses of a job by number, None where there is no task."""
         tasks = self._of(job_name)
         return [tasks.get(number) for number in range(max(tasks, default=-1) + 1)]
 

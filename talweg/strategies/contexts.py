@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @export("distribute.ReduceOp")
 class ReduceOp(enum.Enum):
-    """How values of several replicas become one (`tf.distribute.ReduceOp`).
+    """The reductions that make one value of several replicas' (`tf.distribute.ReduceOp`).
 
     >>> import talweg as tf
     >>> tf.distribute.ReduceOp.SUM.value
@@ -32,7 +32,7 @@ class ReduceOp(enum.Enum):
 
     @staticmethod
     def from_variable_aggregation(aggregation: Any) -> ReduceOp:
-        """The reduction that a variable's `aggregation` asks for; ValueError for others."""
+        """Return the reduction that a variable's `aggregation` asks for; ValueError for others."""
         names = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
         if aggregation not in names:
             raise value_error("TW207", f"Could not convert {aggregation} to a ReduceOp")
@@ -40,13 +40,13 @@ class ReduceOp(enum.Enum):
 
 
 def reduce_op(value: object) -> ReduceOp:
-    """A ReduceOp, or its name in any case."""
+    """Return a ReduceOp, or its name in any case."""
     return value if isinstance(value, ReduceOp) else ReduceOp(str(value).upper())
 
 
 @export("distribute.ReplicaContext")
 class ReplicaContext:
-    """What the one replica knows (`tf.distribute.ReplicaContext`).
+    """The context of the only replica (`tf.distribute.ReplicaContext`).
 
     >>> import talweg as tf
     >>> replica = tf.distribute.get_replica_context()
@@ -60,7 +60,7 @@ class ReplicaContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are: 1."""
+        """The number of replicas: 1."""
         return 1
 
     @property
@@ -69,11 +69,11 @@ class ReplicaContext:
         return (self.strategy.extended.worker_devices[0],)
 
     def all_reduce(self, reduce_op: ReduceOp, value: TensorLike, options: object = None) -> Any:
-        """The sum or mean of `value` over the replicas: `value`; a nest is one, too."""
+        """Return the sum or mean of `value` over the replicas: `value`; a nest is one, too."""
         return tensors_of(value)
 
     def all_gather(self, value: TensorLike, axis: int, options: object = None) -> Any:
-        """The replicas' values joined along `axis`: `value`."""
+        """Return the replicas' values joined along `axis`: `value`."""
         return tensors_of(value)
 
     def merge_call(self, merge_fn: Callable, args: tuple = (), kwargs: dict | None = None) -> Any:

@@ -39,17 +39,17 @@ class RemoteValue:
     """
 
     def fetch(self) -> Any:
-        """The result as NumPy values, once it is there."""
+        """Return the result as NumPy values, once it is there."""
         raise NotImplementedError("RemoteValue.fetch: subclasses say where the result is")
 
     def get(self) -> Any:
-        """The result as tensors, once it is there."""
+        """Return the result as tensors, once it is there."""
         raise NotImplementedError("RemoteValue.get: subclasses say where the result is")
 
 
 @export("distribute.coordinator.experimental_get_current_worker_index")
 def get_current_worker_index() -> int:
-    """The number of the worker that runs this: RuntimeError, since there is none.
+    """Return the number of the worker that runs this: RuntimeError, since there is none.
 
     >>> import talweg as tf
     >>> try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """What `host_call` calls to exchange arrays with the other workers."""
+    """The function that `host_call` calls to exchange arrays with the other workers."""
 
     may_wait = True
 
@@ -57,7 +57,7 @@ class GatherExchange(Exchange):
 
 
 def loose(aval: Aval) -> Aval:
-    """What another graph knows of a result: sizes that are numbers."""
+    """Return another graph's view of a result's shape: sizes that are numbers."""
     if aval.dims is None:
         return aval
     return Aval(tuple([None if type(size) is Dim else size for size in aval.dims]), aval.dtype)
@@ -69,7 +69,7 @@ def _aval(tensor: Any) -> Aval:
 
 
 def sum_over_workers(cluster: Cluster | None, values: Sequence[Any]) -> list:
-    """The sums of tensors over all workers; of slices, the slices of all."""
+    """Return the sums of tensors over all workers; of slices, the slices of all."""
     if cluster is None:
         return list(values)
     totals = list(values)
@@ -91,7 +91,7 @@ def sum_over_workers(cluster: Cluster | None, values: Sequence[Any]) -> list:
 
 
 def join_over_workers(cluster: Cluster | None, value: Any, axis: int) -> Any:
-    """The tensors of all workers one after the other along an axis."""
+    """Return the tensors of all workers one after the other along an axis."""
     if cluster is None:
         return value
     tensor = convert_to_tensor(value)
@@ -99,7 +99,7 @@ def join_over_workers(cluster: Cluster | None, value: Any, axis: int) -> Any:
 
 
 def of_first(cluster: Cluster | None, value: Any) -> Any:
-    """The first worker's tensor, on all of them."""
+    """Return the first worker's tensor, on all of them."""
     if cluster is None:
         return value
     tensor = convert_to_tensor(value)

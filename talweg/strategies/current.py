@@ -14,7 +14,7 @@ DEFAULT = Contexts.bottom = Strategy()
 
 @export("distribute.get_strategy")
 def get_strategy() -> Any:
-    """The strategy in whose scope or replica this runs; the default one outside all.
+    """Return the strategy in whose scope or replica this runs; the default one outside all.
 
     >>> import talweg as tf
     >>> tf.distribute.get_strategy().num_replicas_in_sync
@@ -51,7 +51,7 @@ def in_cross_replica_context() -> bool:
 
 @export("distribute.get_replica_context")
 def get_replica_context() -> Any:
-    """What a replica knows of itself and the others; None where code runs once for all of them.
+    """Return the context of the present replica; None where code runs once for all of them.
 
     >>> import talweg as tf
     >>> tf.distribute.get_replica_context().replica_id_in_sync_group

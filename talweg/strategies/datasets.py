@@ -34,7 +34,7 @@ class DistributedIterator(OwnedIterator):
         return super().__next__()
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element; OutOfRangeError at the end, ValueError inside of a replica."""
+        """Return the next element; OutOfRangeError at the end, ValueError inside of a replica."""
         self._check_outside()
         return super().get_next(name)
 
@@ -76,9 +76,9 @@ class DistributedDataset:
         """The number of elements, -1 if there is no end, -2 if nobody knows."""
         return self.dataset.cardinality().numpy()
 
-    def traced_steps(self) -> tuple:
+    def trace_steps(self) -> tuple:
         """For a loop in a graph: what says whether there is an element, and what takes it."""
-        return iter(self).traced_steps()
+        return iter(self).trace_steps()
 
     @property
     def _type_spec(self) -> Any:
@@ -88,7 +88,7 @@ class DistributedDataset:
 
     @property
     def trace_key(self) -> Any:
-        """What distinguishes traces of functions that take it."""
+        """Return the key that tells traces of functions with this argument apart."""
         return self.dataset.trace_key
 
     def _flat_components(self) -> list:
@@ -99,7 +99,7 @@ class DistributedDataset:
 
 
 class DistributedDatasetsFromFunction(DistributedDataset):
-    """What `distribute_datasets_from_function` gives."""
+    """The class of the result of `distribute_datasets_from_function`."""
 
 
 def distribute_dataset(
@@ -119,14 +119,14 @@ def distribute_dataset(
 
 
 def _together(dataset: Dataset, cluster: Cluster) -> Dataset:
-    """A dataset that ends on all workers at once."""
+    """Return a dataset that ends on all workers at once."""
     return Dataset.of(Together(dataset.stage, cluster.any_has, cluster.tell_failure), dataset)
 
 
 def from_function(
     function: Callable, context: InputContext, count: int = 1, cluster: Cluster | None = None
 ) -> DistributedDataset:
-    """The dataset whose elements go to the `count` replicas here in turn."""
+    """Return the dataset whose elements go to the `count` replicas here in turn."""
     dataset = function(context)
     if not isinstance(dataset, Dataset):
         raise type_error(

@@ -1,4 +1,4 @@
-"""What of tf.distribute and tf.config needs other machines: errors that say so, and settings."""
+"""The parts of tf.distribute and tf.config that need other machines: their errors, and settings."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Server:
     "distribute.experimental.CollectiveCommunication",
 )
 class CommunicationImplementation(enum.Enum):
-    """How machines exchange values; accepted, there is one.
+    """The transports between machines; accepted, there is one.
 
     >>> import talweg as tf
     >>> tf.distribute.experimental.CommunicationImplementation.RING.value
@@ -112,7 +112,7 @@ class CommunicationImplementation(enum.Enum):
 
 @export("distribute.experimental.CommunicationOptions")
 class CommunicationOptions:
-    """How values are exchanged between devices; accepted, replicas exchange them in memory.
+    """The options of exchanges between devices; accepted, replicas exchange values in memory.
 
     ValueError for a negative size.
 

@@ -64,7 +64,7 @@ class StrategyExtended:
     def reduce_to(
         self, reduce_op: object, value: TensorLike, destinations: object, options: object = None
     ) -> Any:
-        """The sum or mean of `value` over the replicas."""
+        """Return the sum or mean of `value` over the replicas."""
         return _check_reduction(reduce_op, value)
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: object = None):
@@ -82,11 +82,11 @@ class StrategyExtended:
         return True
 
     def value_container(self, value: object) -> Any:
-        """The container of a replica's value: the value."""
+        """Return the container of a replica's value: the value."""
         return value
 
     def read_var(self, v: Any) -> Any:
-        """The value of a variable."""
+        """Return the value of a variable."""
         return v.read_value()
 
     def _in_multi_worker_mode(self) -> bool:

@@ -26,7 +26,7 @@ class AdaptingLoader:
         self._loader, self._adapt = loader, adapt
 
     def create_module(self, spec: ModuleSpec) -> Any:
-        """What its own loader makes."""
+        """Make the module by its own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -38,9 +38,9 @@ class AdaptingLoader:
         self._adapt(module)
 
 
-@implement_hook("adapted_keras_spec")
-def adapted_keras_spec(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """How a module of Keras's TensorFlow backend is loaded."""
+@implement_hook("adapt_keras_spec")
+def adapt_keras_spec(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """Find the spec by which a module of Keras's TensorFlow backend is loaded."""
     spec = PathFinder.find_spec(fullname, path)
     if spec is not None:
         loader: Any = AdaptingLoader(spec.loader, ADAPTED[fullname.rpartition(".")[2]])
@@ -56,12 +56,12 @@ def distribution() -> Any:
 
 
 def layout_of(tensor_layout: Any) -> Any:
-    """The layout of dtensor behind one of Keras."""
+    """Return the layout of dtensor behind one of Keras."""
     return getattr(tensor_layout, "backend_layout", tensor_layout)
 
 
 def distribute_tensor(tensor: Any, layout: Any) -> Any:
-    """A tensor shared out as a layout of Keras says; nests leaf by leaf."""
+    """Return a tensor shared out as a layout of Keras says; nests leaf by leaf."""
     if isinstance(tensor, (list, tuple, dict)):
         return look_up("nest.map_structure")(lambda x: distribute_tensor(x, layout), tensor)
     return look_up(DTENSOR + "relayout")(tensor, layout_of(layout))
@@ -161,7 +161,7 @@ class SharedBatches:
         return getattr(self._strategy, name)
 
     def run(self, fn: Callable[..., Any], args: tuple = (), kwargs: Any = None) -> Any:
-        """What a function gives for batches that are shared out."""
+        """Run a function on batches that are shared out."""
         current = distribution()
         if current is not None:
             args = distribute_batch(args, current)

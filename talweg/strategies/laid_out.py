@@ -34,7 +34,7 @@ MESHES: list[Mesh] = []  # of `default_mesh` and `run_on`, inner last
 
 
 def _note_layout(x: Any, layout: Layout, what: str) -> Tensor:
-    """A tensor with a layout; InvalidArgumentError if its shape cannot be shared out so."""
+    """Return a tensor with a layout; InvalidArgumentError if its shape cannot be shared out so."""
     tensor = convert_to_tensor(x)
     if on_meshes.sharding_of(layout) is None:
         tensor = look_up("identity")(tensor)
@@ -74,7 +74,7 @@ def is_dtensor(tensor: Any) -> bool:
 
 @export("experimental.dtensor.fetch_layout")
 def fetch_layout(tensor: Any) -> Layout:
-    """The layout of a tensor; InvalidArgumentError if it has none."""
+    """Return the layout of a tensor; InvalidArgumentError if it has none."""
     found = _layout_of(tensor)
     if found is None:
         raise invalid("TW104", "FetchLayout: the tensor has no layout", "one made by dtensor")
@@ -92,7 +92,7 @@ def check_layout(tensor: Any, layout: Layout) -> None:
 
 @export("experimental.dtensor.relayout")
 def relayout(tensor: Any, layout: Layout, name: str | None = None) -> Tensor:
-    """A tensor with a layout; "match" in it keeps what an axis has.
+    """Return a tensor with a layout; "match" in it keeps what an axis has.
 
     InvalidArgumentError for another rank, or sizes that the devices do not divide.
 
@@ -112,13 +112,13 @@ def relayout(tensor: Any, layout: Layout, name: str | None = None) -> Tensor:
 
 @export("experimental.dtensor.relayout_like")
 def relayout_like(tensor: Any, layout_tensor: Any, name: str | None = None) -> Tensor:
-    """A tensor with the layout of another one."""
+    """Return a tensor with the layout of another one."""
     return _note_layout(tensor, fetch_layout(layout_tensor), "relayout_like")
 
 
 @export("experimental.dtensor.copy_to_mesh")
 def copy_to_mesh(tensor: Any, layout: Layout, source_layout: Layout | None = None) -> Tensor:
-    """A tensor with a layout on a mesh."""
+    """Return a tensor with a layout on a mesh."""
     return _note_layout(tensor, layout, "copy_to_mesh")
 
 
@@ -126,7 +126,7 @@ def copy_to_mesh(tensor: Any, layout: Layout, source_layout: Layout | None = Non
 def call_with_layout(
     fn: Callable[..., Any], layout: Layout | None, *args: object, **kwargs: object
 ) -> Any:
-    """The result of a function, with a layout.
+    """Return the result of a function, with a layout.
 
     >>> import talweg as tf
     >>> dtensor = tf.experimental.dtensor
@@ -144,13 +144,13 @@ def call_with_layout(
 
 
 def _place(offsets: tuple, layout: Layout, dims: Sequence[int]) -> tuple:
-    """Where a part is, by its numbers along the axes."""
+    """Return the place of a part, by its numbers along the axes."""
     sizes = layout.local_shape_from_global_shape(dims)
     return tuple([slice(n * size, (n + 1) * size) for n, size in zip(offsets, sizes)])
 
 
 def _number_parts(layout: Layout) -> list[tuple]:
-    """The number of each device's part along each axis of a tensor."""
+    """Return the number of each device's part along each axis of a tensor."""
     places = layout.mesh.unravel_index()
     specs = layout.sharding_specs
     return [tuple([0 if a == UNSHARDED else place[a] for a in specs]) for place in places]
@@ -158,7 +158,7 @@ def _number_parts(layout: Layout) -> list[tuple]:
 
 @export("experimental.dtensor.unpack")
 def unpack(tensor: Any) -> list[Tensor]:
-    """The part of a tensor that each device has; InvalidArgumentError without a layout."""
+    """Return the part of a tensor that each device has; InvalidArgumentError without a layout."""
     layout = fetch_layout(tensor)
     x = convert_to_tensor(tensor)
     if on_meshes.layout_of(x) is not None:
@@ -168,7 +168,7 @@ def unpack(tensor: Any) -> list[Tensor]:
 
 @export("experimental.dtensor.pack")
 def pack(tensors: Sequence[Any], layout: Layout) -> Tensor:
-    """The tensor of which each device has a part; where several have one, the first counts.
+    """Return the tensor of which each device has a part; where several have one, the first counts.
 
     InvalidArgumentError unless there is a part for each device, of the rank of the layout.
 
@@ -220,7 +220,7 @@ def run_on(mesh: Mesh) -> Iterator[None]:
 
 @export("experimental.dtensor.get_default_mesh")
 def get_default_mesh() -> Mesh | None:
-    """The mesh of the innermost block, None outside of one.
+    """Return the mesh of the innermost block, None outside of one.
 
     >>> import talweg as tf
     >>> tf.experimental.dtensor.get_default_mesh() is None
@@ -231,7 +231,7 @@ def get_default_mesh() -> Mesh | None:
 
 @export("experimental.dtensor.device_name")
 def device_name() -> str:
-    """The name of the device that stands for all meshes."""
+    """Return the name of the device that stands for all meshes."""
     return f"{HOST}CUSTOM:0"
 
 
@@ -272,17 +272,17 @@ class DVariable(Variable):
 
     @property
     def layout(self) -> Layout:
-        """How the variable is shared out."""
+        """The layout by which the variable is shared out."""
         return self._own_layout
 
     def _accept(self, value: object, what: str) -> Any:
-        """A value as a tensor of this variable's dtype and layout."""
+        """Return a value as a tensor of this variable's dtype and layout."""
         tensor = super()._accept(value, what)
         return on_meshes.lay_out_at_once(tensor, self._own_layout)
 
-    def _updated(self, present: Any, delta: Any, kernel: Any, what: str) -> Any:
+    def _compute_update(self, present: Any, delta: Any, kernel: Any, what: str) -> Any:
         if on_meshes.layout_of(present) is None or delta.dims != present.dims:
-            return super()._updated(present, delta, kernel, what)
+            return super()._compute_update(present, delta, kernel, what)
         with dispatch.only(()):
             made = (
                 arithmetic.add(present, delta) if what == "add" else arithmetic.sub(present, delta)

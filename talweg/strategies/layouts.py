@@ -16,7 +16,7 @@ HOST = "/job:localhost/replica:0/task:0/device:"
 
 
 def full_name(device: Any) -> str:
-    """The whole name of a device, of which the end was given."""
+    """Return the whole name of a device, of which the end was given."""
     text = device.to_string() if hasattr(device, "to_string") else str(device)
     text = text.rpartition("device:")[2] if "device:" in text else text.lstrip("/")
     kind, _, number = text.partition(":")
@@ -65,7 +65,7 @@ class Mesh:
 
     @classmethod
     def from_string(cls, mesh_str: str) -> Mesh:
-        """The mesh that `to_string` wrote."""
+        """Return the mesh that `to_string` wrote."""
         name, axes, ids, local, devices = mesh_str.split("|")[:5]
         sizes = dict([axis.split("=") for axis in axes.split(",")] if axes else [])
         shape = [int(size) for size in sizes.values()]
@@ -75,7 +75,7 @@ class Mesh:
 
     @classmethod
     def from_device(cls, device: str) -> Mesh:
-        """The mesh of one device, without axes."""
+        """Return the mesh of one device, without axes."""
         return cls([], np.array(0), [0], [device])
 
     @property
@@ -90,7 +90,7 @@ class Mesh:
 
     @property
     def strides(self) -> list[int]:
-        """How far apart the devices of neighbouring places are, along each axis."""
+        """The distance of the devices of neighbouring places, along each axis."""
         sizes = self.shape()
         return [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
 
@@ -102,7 +102,7 @@ class Mesh:
         return self._devices[0]
 
     def shape(self) -> list[int]:
-        """The sizes of the axes."""
+        """Return the sizes of the axes."""
         return list(self._ids.shape)
 
     def contains_dim(self, dim_name: str) -> bool:
@@ -110,7 +110,7 @@ class Mesh:
         return dim_name in self._names
 
     def dim_size(self, dim_name: str) -> int:
-        """The number of devices along an axis; ValueError for an unknown name."""
+        """Return the number of devices along an axis; ValueError for an unknown name."""
         if dim_name not in self._names:
             raise value_error(
                 "TW207",
@@ -120,7 +120,7 @@ class Mesh:
         return self._ids.shape[self._names.index(dim_name)]
 
     def device_type(self) -> str:
-        """The kind of the devices, "CPU"."""
+        """Return the kind of the devices, "CPU"."""
         return self._devices[0].rpartition("device:")[2].partition(":")[0]
 
     def is_single_device(self) -> bool:
@@ -136,52 +136,52 @@ class Mesh:
         return False
 
     def local_devices(self) -> list[str]:
-        """The devices of this process."""
+        """Return the devices of this process."""
         return list(self._devices)
 
     def global_devices(self) -> list[str]:
-        """The devices of all processes, if they were given."""
+        """Return the devices of all processes, if they were given."""
         return []
 
     def local_device_ids(self) -> list[int]:
-        """The numbers of the devices of this process."""
+        """Return the numbers of the devices of this process."""
         return list(self._local)
 
     def global_device_ids(self) -> np.ndarray:
-        """The numbers of all devices, in the shape of the grid."""
+        """Return the numbers of all devices, in the shape of the grid."""
         return self._ids
 
     def num_local_devices(self) -> int:
-        """The number of devices of this process."""
+        """Return the number of devices of this process."""
         return len(self._devices)
 
     def min_global_device_id(self) -> int:
-        """The least number of a device."""
+        """Return the least number of a device."""
         return int(self._ids.min())
 
     def unravel_index(self) -> list[dict[str, int]]:
-        """The place of each device in the grid, by the names of axes."""
+        """Return the place of each device in the grid, by the names of axes."""
         return [dict(zip(self._names, place)) for place in np.ndindex(*self._ids.shape)]
 
     def local_device_locations(self) -> list[dict[str, int]]:
-        """The place of each device of this process."""
+        """Return the place of each device of this process."""
         return self.unravel_index()
 
     def device_location(self, device_id: int) -> dict[str, int]:
-        """The place of a device."""
+        """Return the place of a device."""
         return self.unravel_index()[device_id]
 
     def coords(self, device_idx: int) -> Any:
-        """The place of a device as a vector, int32."""
+        """Return the place of a device as a vector, int32."""
         place = list(self.unravel_index()[device_idx].values())
         return look_up("constant")(place, "int32", shape=[len(place)])
 
     def host_mesh(self) -> Mesh:
-        """The mesh of the CPUs beside the devices: this one."""
+        """Return the mesh of the CPUs beside the devices: this one."""
         return self
 
     def to_string(self) -> str:
-        """A text that `from_string` reads."""
+        """Return a text that `from_string` reads."""
         axes = ",".join([f"{name}={size}" for name, size in zip(self._names, self.shape())])
         ids = ",".join(map(str, self._ids.reshape(-1).tolist()))
         return "|".join(
@@ -231,7 +231,7 @@ class Layout:
 
     @classmethod
     def replicated(cls, mesh: Mesh, rank: int) -> Layout:
-        """Every device has the whole tensor."""
+        """Return the layout in which every device has the whole tensor."""
         return cls([UNSHARDED] * rank, mesh)
 
     @classmethod
@@ -256,7 +256,7 @@ class Layout:
 
     @classmethod
     def from_string(cls, layout_str: str) -> Layout:
-        """The layout that `to_string` wrote."""
+        """Return the layout that `to_string` wrote."""
         specs, _, mesh = layout_str.removeprefix("sharding_specs:").partition(" mesh:")
         return cls([part for part in specs.split(",") if part], Mesh.from_string(mesh))
 
@@ -303,17 +303,17 @@ class Layout:
         return self._mesh.is_single_device()
 
     def delete(self, dims: list[int]) -> Layout:
-        """The layout of a tensor without these axes."""
+        """Return the layout of a tensor without these axes."""
         gone = set(dims)
         kept = [axis for place, axis in enumerate(self._specs) if place not in gone]
         return Layout(kept, self._mesh)
 
     def local_shape_from_global_shape(self, global_shape: Any) -> tuple:
-        """The shape of a part of a tensor of this shape."""
+        """Return the shape of a part of a tensor of this shape."""
         return tuple([size // self.num_shards(axis) for axis, size in enumerate(global_shape)])
 
     def global_shape_from_local_shape(self, local_shape: Any) -> tuple:
-        """The shape of a tensor whose parts have this shape."""
+        """Return the shape of a tensor whose parts have this shape."""
         return tuple([size * self.num_shards(axis) for axis, size in enumerate(local_shape)])
 
     def offset_to_shard(self) -> list[tuple]:
@@ -328,7 +328,7 @@ class Layout:
         return self
 
     def to_string(self) -> str:
-        """A text that `from_string` reads."""
+        """Return a text that `from_string` reads."""
         specs = "".join([f"{axis}," for axis in self._specs])
         return f"sharding_specs:{specs} mesh:{self._mesh.to_string()}"
 
@@ -390,7 +390,7 @@ def create_distributed_mesh(
     device_type: str | None = None,
     use_xla_spmd: bool = False,
 ) -> Mesh:
-    """A mesh over the devices of all processes: of this one, which is the only one.
+    """Return a mesh over the devices of all processes: of this one, which is the only one.
 
     >>> import talweg as tf
     >>> dtensor = tf.experimental.dtensor

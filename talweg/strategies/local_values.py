@@ -1,4 +1,4 @@
-"""What each replica has of its own, where one replica is traced for all of them.
+"""Replica-local values, where one replica is traced for all of them.
 
 The trace has the value of the replica that runs it; what the others have comes by a collective
 operation, when somebody asks.
@@ -36,7 +36,7 @@ class LocalValue(PerReplica):
         return self._all(convert_to_tensor(local))
 
     def part(self, index: int) -> Any:
-        """The value of the replica that runs the trace."""
+        """Return the value of the replica that runs the trace."""
         return self.local
 
     def _flat_components(self) -> list:
@@ -46,7 +46,7 @@ class LocalValue(PerReplica):
         return type(self)(parts[0], self._number, self.count)
 
     def sum(self) -> Any:
-        """The sum over all replicas."""
+        """Return the sum over all replicas."""
         return all_reduce(convert_to_tensor(self.local), count=self.count)
 
     def _all(self, x: Any) -> tuple:
@@ -58,12 +58,12 @@ class LocalValue(PerReplica):
 
 
 def first_of(value: Any) -> Any:
-    """The value of the first replica."""
+    """Return the value of the first replica."""
     return value.values[0] if isinstance(value, LocalValue) else part_of(0, value)
 
 
 def rows_of_all(x: Any, number: Any, count: int) -> Any:
-    """The values of all replicas, one row each: each adds its own to zeros."""
+    """Return the values of all replicas, one row each: each adds its own to zeros."""
     if x.dtype is bool_:
         return look_up("cast")(rows_of_all(look_up("cast")(x, int32), number, count), bool_)
     own = look_up("equal")(look_up("range")(count), number)

@@ -1,4 +1,4 @@
-"""Where the workers of a cluster meet: each says what it is about to do, and hears all others.
+"""The meeting of a cluster's workers: each announces its next step, and hears all others.
 
 JAX moves the values and compiles; but a worker that waits in a collective operation for one that
 never comes there waits for ever, and JAX ends its process when another one is gone.  So workers
@@ -23,13 +23,13 @@ RETRY = 0.1  # seconds until a worker knocks again
 
 
 def unavailable(happened: str, hint: str = "") -> UnavailableError:
-    """The error of a worker that is not there, or not any more."""
+    """Return the error of a worker that is not there, or not any more."""
     hint = hint or "start all workers again: they go on from the last checkpoint"
     return UnavailableError(None, None, compose("TW406", happened, hint=hint))
 
 
 def precondition(happened: str, expected: str = "", hint: str = "") -> FailedPreconditionError:
-    """The error of workers that do not do the same."""
+    """Return the error of workers that do not do the same."""
     return FailedPreconditionError(None, None, compose("TW406", happened, expected, hint))
 
 
@@ -66,7 +66,7 @@ class WorkerConnection:
         return message
 
     def close(self) -> None:
-        """Close the connection, and end whoever waits for it."""
+        """Close the connection, and end the threads that wait for it."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
@@ -102,14 +102,16 @@ class Meeting:
     # -- the beginning
 
     def _gather(self, port: int, about: dict) -> None:
-        """Wait for all others, who knock at this port."""
+        """Wait until all other workers have connected to this port."""
         with _server(port) as server:
             end = time.monotonic() + self.seconds
             while len(self._lines) < len(self.names) - 1:
                 left = end - time.monotonic()
                 missing = [n for k, n in enumerate(self.names) if k and k not in self._lines]
                 if left <= 0:
-                    self._refuse(unavailable(f"{_listed(missing)} did not come{self._within()}"))
+                    self._refuse(
+                        unavailable(f"{_join_names(missing)} did not come{self._within()}")
+                    )
                 server.settimeout(left)
                 with contextlib.suppress(TimeoutError):
                     self._admit(WorkerConnection(server.accept()[0]), about)
@@ -139,7 +141,7 @@ class Meeting:
         self._lines[number] = line
 
     def _refuse(self, error: Exception) -> None:
-        """Tell those who came why nothing begins, and raise that."""
+        """Tell the connected workers why nothing begins, and raise that error."""
         for line in self._lines.values():
             with contextlib.suppress(OSError):
                 line.send({"refused": str(error), "missing": isinstance(error, UnavailableError)})
@@ -212,7 +214,7 @@ class Meeting:
                     line.send({"lost": text})
 
     def _hear(self, number: int, number_of_round: int, text: str) -> None:
-        """Note what a worker says; the first one tells all of them when all have spoken."""
+        """Note a worker's text; the first worker tells all of them when all have spoken."""
         with self._condition:
             said = self._said.setdefault(number_of_round, {})
             said[number] = text
@@ -229,7 +231,7 @@ class Meeting:
     # -- what the program asks
 
     def agree(self, text: str, seconds: float) -> list[str]:
-        """What all workers say, in their order; this one says `text`.
+        """Exchange texts: return those of all workers, in their order; this worker says `text`.
 
         UnavailableError if one is lost, or has not come here after so many seconds.
         """
@@ -255,16 +257,16 @@ class Meeting:
     def _late(self, number: int, seconds: float) -> str:
         said = self._said.get(number, {})
         late = [name for k, name in enumerate(self.names) if k not in said and k != self.own]
-        who = _listed(late) if self.own == 0 else "another worker"
+        who = _join_names(late) if self.own == 0 else "another worker"
         return f"{who} did not come to the same point within {seconds:g} s"
 
     @property
     def lost(self) -> str | None:
-        """Who is lost, and why; None while all are there."""
+        """The worker that is lost, and why; None while all are there."""
         return self._lost
 
     def wait_for_loss(self, seconds: float) -> str | None:
-        """Who is lost, if that is known within so many seconds."""
+        """Wait so many seconds for the news that a worker is lost."""
         end = time.monotonic() + seconds
         with self._condition:
             while self._lost is None and time.monotonic() < end:
@@ -281,7 +283,7 @@ class Meeting:
 
 
 def _server(port: int) -> socket.socket:
-    """A socket at which other machines can knock."""
+    """Return a socket at which other machines can knock."""
     try:
         return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
     except (OSError, ValueError):
@@ -293,12 +295,12 @@ def _server(port: int) -> socket.socket:
         raise precondition(text, hint="another port in TF_CONFIG, on all workers") from None
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ", ".join(names)
 
 
 def _difference(theirs: Any, about: dict) -> str:
-    """The first thing in which two workers differ."""
+    """Return the first thing in which two workers differ."""
     theirs = theirs if isinstance(theirs, dict) else {}
     for key, value in about.items():
         if theirs.get(key) != value:

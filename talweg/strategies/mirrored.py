@@ -162,7 +162,7 @@ class MirroredExtended(StrategyExtended):
         eager = dispatch.context.base is None and not options.run_eagerly
         if eager and type(own) is Function:
             with strategy.scope():
-                return self.traced_together(own)(*args, **(kwargs or {}))
+                return self.trace_together(own)(*args, **(kwargs or {}))
         with strategy.scope():
             return self._run(adopt_function(fn), args, kwargs or {})
 
@@ -174,8 +174,8 @@ class MirroredExtended(StrategyExtended):
         ]
         return run_replicas(replicas, fn, args, kwargs)
 
-    def traced_together(self, own: Function) -> Function:
-        """A function that runs a traced one in all replicas, in one graph."""
+    def trace_together(self, own: Function) -> Function:
+        """Return a function that runs a traced one in all replicas, in one graph."""
         found = self._together.get(own)
         if found is not None:
             return found
@@ -194,7 +194,7 @@ class MirroredExtended(StrategyExtended):
         return getattr(v, "distribute_strategy", None) is self.container_strategy
 
     def value_container(self, value: object) -> Any:
-        """The variable that a replica's part belongs to; other values as they are."""
+        """Return the variable that a replica's part belongs to; other values as they are."""
         own = getattr(value, "_distributed_container", None)
         return value if own is None else own()
 
@@ -211,16 +211,16 @@ class SeveralReplicas(Strategy):
 
     @property
     def replicas_here(self) -> int:
-        """How many replicas this process has."""
+        """The number of replicas of this process."""
         return len(self.extended.worker_devices)
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self.replicas_here
 
     def need_all(self, what: str) -> None:
-        """RuntimeError inside of a replica, for what is done once for all of them."""
+        """Raise RuntimeError inside of a replica, for work that is done once for all of them."""
         if contexts.stack and contexts.stack[-1][1] is not None:
             raise RuntimeError(
                 compose(
@@ -231,7 +231,7 @@ class SeveralReplicas(Strategy):
             )
 
     def scope(self) -> contextlib.AbstractContextManager:
-        """A block in which this strategy is in force; variables made inside are mirrored."""
+        """Return a block in which this strategy is in force; variables made inside are mirrored."""
         return self._entered()
 
     @contextlib.contextmanager
@@ -264,12 +264,12 @@ class SeveralReplicas(Strategy):
         return reduce_nest(reduce_op, value, axis, self.replicas_here, self.extended.cluster)
 
     def gather(self, value: TensorLike, axis: int) -> Any:
-        """The replicas' values joined along `axis`."""
+        """Return the replicas' values joined along `axis`."""
         self.need_all("gather")
         return gather_values(value, axis, self.extended.cluster)
 
     def experimental_local_results(self, value: object) -> tuple:
-        """The values of the replicas: a tuple with one for each."""
+        """Return the values of the replicas: a tuple with one for each."""
         return local_results(value, self.replicas_here)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
@@ -280,7 +280,7 @@ class SeveralReplicas(Strategy):
         return regroup(found, PerReplica, always=True)
 
     def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
-        """The dataset with each batch divided among the replicas."""
+        """Return the dataset with each batch divided among the replicas."""
         check_options(options)
         return distribute_dataset(dataset, self.replicas_here, self.extended.cluster)
 
@@ -304,7 +304,7 @@ def variable_in_force(args: tuple, kwargs: dict) -> DistributedVariable | None:
         with place_in_replica(None):
             return make_variable(strategy, args, kwargs)
     name = args[4] if len(args) > 4 else kwargs.get("name")
-    return replica.shared_variable(
+    return replica.share_variable(
         str(name or "Variable"), lambda: make_variable(strategy, args, kwargs)
     )
 

@@ -52,7 +52,7 @@ class ReplicaState:
     """The state of a program that is compiled for the first replica's values."""
 
     def get(self, handle: Any, default: Any = None) -> Any:
-        """The array of a variable's first part, or the stream of an operation."""
+        """Return the array of a variable's first part, or the stream of an operation."""
         return STATE.get(handle, default)
 
     __getitem__ = get
@@ -114,7 +114,7 @@ class ReplicatedFunction:
         self._function._replicas = None
 
     def trace(self, args: tuple, kwargs: dict) -> Any:
-        """The trace for arguments of the first replica, and these taken apart."""
+        """Return the trace for arguments of the first replica, and these taken apart."""
         found, taken = self._function._find(args, kwargs)
         if taken.variables:
             raise NotTracedOnceError("variables are among its arguments")
@@ -133,7 +133,7 @@ class ReplicatedFunction:
     def prepare(
         self, args: tuple, kwargs: dict, mesh: Any, concrete: Any = None, known: Any = None
     ) -> Prepared:
-        """What is to be run for some arguments; NotTracedOnceError where the trace does not serve.
+        """Choose the program for some arguments; NotTracedOnceError where the trace does not serve.
 
         concrete: the trace, if it was made already; known: values of the tensors of the graph
         around it that it uses, by id.
@@ -161,14 +161,14 @@ class ReplicatedFunction:
         if version is None:
             first = [x[0]._array for x in columns]
             program = program_of(concrete.body)
-            version = self._compiled(program, first, outside, apart, mesh, concrete)
+            version = self._compile(program, first, outside, apart, mesh, concrete)
             if len(self._programs) >= VERSIONS:
                 self._programs.clear()
             self._programs[key] = version
         return Prepared(concrete, version, columns, apart, outside)
 
     def run(self, prepared: Prepared, mesh: Any) -> Any:
-        """What the replicas give; NotTracedOnceError where that fails."""
+        """Run the replicas and return their results; NotTracedOnceError where that fails."""
         concrete = prepared.concrete
         outputs = self._run(prepared, mesh)
         if len(concrete.body.outputs) != len(outputs):
@@ -184,7 +184,7 @@ class ReplicatedFunction:
         return regroup(results)
 
     def _run(self, prepared: Prepared, mesh: Any) -> list:
-        """The outputs, each an array with a row for every replica."""
+        """Return the outputs, each an array with a row for every replica."""
         concrete, version, columns, apart, outside = prepared
         inputs = [
             mesh.put([x._array for x in column]) if own else column[0]._array
@@ -209,10 +209,10 @@ class ReplicatedFunction:
             raise NotTracedOnceError("it failed")
         return outputs
 
-    def _compiled(
+    def _compile(
         self, program: Any, first: list, outside: list, apart: list, mesh: Any, concrete: Any
     ) -> Any:
-        """The program, compiled for these arguments."""
+        """Return the program, compiled for these arguments."""
         arguments = [*first, *[x._array for x in outside]]
         apart_too = [mesh.elsewhere or type(value) is Handle for value in concrete._outside]
         own = [*apart, *apart_too]
@@ -222,13 +222,13 @@ class ReplicatedFunction:
             raise NotTracedOnceError(str(error)) from None
 
     def _owners(self, handles: list) -> list:
-        """The parts of variables, which are held while a program changes them."""
+        """Return the parts of variables, which are held while a program changes them."""
         return [
             part for handle in handles for part in handle.owner()._distributed_container().values
         ]
 
     def _state(self, handle: Any, mesh: Any) -> Any:
-        """The values that replicas have of a variable: one for each."""
+        """Return the values that replicas have of a variable: one for each."""
         variable = handle.owner()
         container = variable._distributed_container() if type(variable) is ReplicaPart else None
         if isinstance(container, DistributedVariable):
@@ -268,18 +268,18 @@ class ReplicaRun:
         return tuple(results) if self.avals else None
 
     def _in_turn(self, tensors: list, known: dict) -> Any:
-        """What replicas give that run in turn: traced for sizes that the graph around knows."""
+        """Run the replicas in turn: traced for sizes that the graph around knows."""
         with self._extended.container_strategy.scope():
             if self._turned is None:
                 args, kwargs = fill_nest(self._template, iter(self._specs))
-                together = self._extended.traced_together(self._function)
+                together = self._extended.trace_together(self._function)
                 with self._graph.as_default():  # whose tensors it may use
                     self._turned = together._find(args, kwargs)[0]
             return with_known(self._turned, known).call_flat(tensors)
 
 
 def with_known(concrete: Any, known: dict | None) -> Any:
-    """A trace where what it takes from the graph around it has these values, by id."""
+    """Return a trace in which values from the graph around it, by id, are known."""
     if not known:
         return concrete
     found = copy(concrete)
@@ -291,7 +291,7 @@ PLACE = object()  # of a tensor, in a nest of arguments
 
 
 def take_apart(value: Any, tensors: list) -> Any:
-    """A nest with places where there are tensors, which are put into a list."""
+    """Return a nest with places where there are tensors, which are put into a list."""
     if isinstance(value, (Symbol, EagerTensor)):
         tensors.append(value)
         return PLACE
@@ -325,7 +325,7 @@ def read_now(handle: Any) -> Symbol:
 
 
 def in_graph(extended: Any, replicas: ReplicatedFunction, function: Any, given: tuple) -> Any:
-    """A run of all replicas as a step of the graph under construction."""
+    """Return a run of all replicas as a step of the graph under construction."""
     graph: Any = dispatch.context.base
     tensors: list = []
     template = take_apart(given, tensors)
@@ -365,7 +365,7 @@ def run(
     concrete: Any = None,
     known: dict | None = None,
 ) -> Any:
-    """What a function gives in each replica, run on devices; NotImplemented where it cannot be."""
+    """Run a function in each replica, on devices; NotImplemented where it cannot run there."""
     mesh = mesh_for(extended.container_strategy)
     base = dispatch.context.base
     if mesh is None or (base is not None and not isinstance(base, FunctionGraph)):
@@ -391,7 +391,7 @@ def run(
 
 
 def _run_together(replicas: ReplicatedFunction, mesh: Any, arguments: tuple, extended: Any) -> Any:
-    """What the replicas give, where all workers are ready for the same program."""
+    """Run a program in all replicas, where all workers are ready for the same one."""
     cluster, refused, prepared = extended.cluster, None, None
     try:
         prepared = replicas.prepare(*arguments)

@@ -72,20 +72,20 @@ def lay_out_at_once(x: Any, layout: Layout) -> Any:
 
 
 def make_on_device(fn: Any, layout: Layout, args: tuple, kwargs: dict) -> Any:
-    """What a function gives, each part made by the device that has it; NotImplemented elsewhere."""
+    """Call a function so that each device makes its own part; NotImplemented elsewhere."""
     busy = dispatch.context.base is not None or dispatch.context.recorders
     if sharding_of(layout) is None or busy:
         return NotImplemented
     text = layout.to_string()
 
-    def made() -> Any:
+    def make_value() -> Any:
         return relayout(fn(*args, **kwargs), layout=text)
 
-    return Function(made, autograph=False)()
+    return Function(make_value, autograph=False)()
 
 
 def layout_of(tensor: Any) -> Layout | None:
-    """The layout of a tensor whose parts devices have; None for other tensors."""
+    """Return the layout of a tensor whose parts devices have; None for other tensors."""
     array = spread.array_of(tensor) if dispatch.state.meshes else None
     if array is None:
         return None
@@ -100,7 +100,7 @@ def layout_of(tensor: Any) -> Layout | None:
 
 
 def unpack(tensor: Any, layout: Layout) -> list:
-    """What each device has of a tensor."""
+    """Return each device's part of a tensor."""
     found = [resident(part) for part in meshes.parts(spread.array_of(tensor))]
     for part, name in zip(found, layout.mesh.local_devices()):
         part._device = name

@@ -18,7 +18,7 @@ _PLACE = "distribute.experimental.partitioners."
 
 @export(f"{_PLACE}Partitioner")
 class Partitioner:
-    """Base of what says into how many parts each axis of a variable is divided.
+    """Base of the classes that choose into how many parts each axis of a variable is divided.
 
     >>> import talweg as tf
     >>> kinds = tf.distribute.experimental.partitioners
@@ -27,7 +27,7 @@ class Partitioner:
     """
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike, axis: int = 0) -> list[int]:
-        """The number of parts for each axis; only `axis` has more than one."""
+        """Return the number of parts for each axis; only `axis` has more than one."""
         raise NotImplementedError
 
 
@@ -45,7 +45,7 @@ class FixedShardsPartitioner(Partitioner):
         self._count = num_shards
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike, axis: int = 0) -> list[int]:
-        """The number of parts for each axis."""
+        """Return the number of parts for each axis."""
         sizes = as_shape(shape).as_list()
         return _parts(sizes, axis, min(self._count, sizes[axis]))
 
@@ -71,7 +71,7 @@ class MinSizePartitioner(Partitioner):
         self._least, self._most, self._text = min_shard_bytes, max_shards, bytes_per_string
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike, axis: int = 0) -> list[int]:
-        """The number of parts for each axis."""
+        """Return the number of parts for each axis."""
         sizes = as_shape(shape).as_list()
         total = math.prod(sizes) * _bytes(dtype, self._text)
         count = -(-total // self._least)  # rounded up, as TensorFlow does
@@ -97,7 +97,7 @@ class MaxSizePartitioner(Partitioner):
         self._largest, self._most, self._text = max_shard_bytes, max_shards, bytes_per_string
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike, axis: int = 0) -> list[int]:
-        """The number of parts for each axis."""
+        """Return the number of parts for each axis."""
         sizes = as_shape(shape).as_list()
         row = math.prod(sizes) // max(1, sizes[axis]) * _bytes(dtype, self._text)
         rows = max(1, self._largest // max(1, row))

@@ -17,7 +17,7 @@ from talweg.core.errors import type_error
 
 @export("distribute.experimental.TerminationConfig")
 class TerminationConfig:
-    """How `PreemptionCheckpointHandler` learns of the end, and what it does then.
+    """The options of `PreemptionCheckpointHandler`: how it learns of the end, and its actions then.
 
     termination_watcher_fn: a function without arguments that says whether the end was announced, by
     default whether SIGTERM has arrived.  exit_fn: called when the checkpoint is written, by default
@@ -98,16 +98,16 @@ class PreemptionCheckpointHandler:
             return  # only the main thread may say what a signal does
         before = signal.getsignal(signal.SIGTERM)
 
-        def arrived(number: int, frame: Any) -> None:
+        def note_signal(number: int, frame: Any) -> None:
             self._arrived.set()
             if callable(before) and before is not signal.default_int_handler:
                 before(number, frame)
 
-        signal.signal(signal.SIGTERM, arrived)
+        signal.signal(signal.SIGTERM, note_signal)
 
     @property
     def total_run_calls(self) -> int:
-        """How often `run` was called, by earlier processes too whose checkpoint was restored."""
+        """The number of calls of `run`, with those before the restored checkpoint."""
         return int(self._calls.numpy())
 
     def run(

@@ -1,4 +1,4 @@
-"""Sums, means and joined values of replicas: what is computed once for all of them."""
+"""Reductions over replicas: sums, means and joined values, each computed once for all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def reduce_values(how: ReduceOp, values: Sequence[Any]) -> Any:
-    """The sum or mean of one value of each replica of this worker."""
+    """Return the sum or mean of one value of each replica of this worker."""
     values = list(values)
     if any([isinstance(value, IndexedSlices) for value in values]):
         return _join_slices(reduce_op(how), values)
@@ -33,24 +33,24 @@ def reduce_values(how: ReduceOp, values: Sequence[Any]) -> Any:
 def reduce_together(
     how: ReduceOp, columns: Sequence[Sequence[Any]], cluster: Cluster | None
 ) -> list:
-    """The sums or means of values of each replica of all workers, exchanged together."""
+    """Return the sums or means of values of each replica of all workers, exchanged together."""
     if cluster is None:
         return [reduce_values(how, values) for values in columns]
     totals = sum_over_workers(cluster, [reduce_values(ReduceOp.SUM, values) for values in columns])
     if reduce_op(how) is ReduceOp.SUM:
         return totals
     counts = [len(values) * cluster.count for values in columns]
-    return [_divided(total, count) for total, count in zip(totals, counts)]
+    return [_divide(total, count) for total, count in zip(totals, counts)]
 
 
-def _divided(total: Any, count: int) -> Any:
+def _divide(total: Any, count: int) -> Any:
     if isinstance(total, IndexedSlices):
         return IndexedSlices(total.values / count, total.indices, total.dense_shape)
     return total / count
 
 
 def _join_slices(how: ReduceOp, values: list) -> IndexedSlices:
-    """All slices of all replicas, one after the other."""
+    """Return all slices of all replicas, one after the other."""
     join = look_up("concat")
     rows = join([value.values for value in values], 0)
     if how is ReduceOp.MEAN:
@@ -60,7 +60,7 @@ def _join_slices(how: ReduceOp, values: list) -> IndexedSlices:
 
 
 def reduce_leaf(how: object, value: object, cluster: Cluster | None = None) -> Any:
-    """A value as its replicas' sum or mean; ValueError for the sum of what belongs to none.
+    """Reduce a value to the replicas' sum or mean; ValueError for a sum without replicas.
 
     In a cluster a plain value is this worker's own.
     """
@@ -120,7 +120,7 @@ def reduce_nest(
 
 
 def gather_values(value: object, axis: int, cluster: Cluster | None = None) -> Any:
-    """The replicas' values one after the other along an axis; ValueError for scalars."""
+    """Return the replicas' values one after the other along an axis; ValueError for scalars."""
 
     def leaf(one: object) -> Any:
         own = cluster if not place.traced else None

@@ -1,4 +1,4 @@
-"""What one of several replicas knows of itself, and how it exchanges values with the others."""
+"""The context of one of several replicas, and its exchange of values with the others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ReplicaThreadContext(ReplicaContext):
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self.strategy.num_replicas_in_sync
 
     @property
@@ -91,7 +91,7 @@ class ReplicaThreadContext(ReplicaContext):
             )
         return self.replica.ask((merge_fn, args, kwargs or {}))
 
-    def shared_variable(self, name: str, make: Callable[[], Any]) -> Any:
+    def share_variable(self, name: str, make: Callable[[], Any]) -> Any:
         """A variable of all replicas: the first one makes it, the others find it by its name.
 
         Variables of one name are found in the order in which they were made; RuntimeError if there
@@ -117,7 +117,7 @@ class ReplicaThreadContext(ReplicaContext):
     def all_reduce(
         self, reduce_op: ReduceOp | str, value: TensorLike, options: object = None
     ) -> Any:
-        """The sum or mean of `value` over the replicas; a nest is one, too.
+        """Return the sum or mean of `value` over the replicas; a nest is one, too.
 
         Its derivative is the sum, or mean, of the cotangents of all replicas.
         """
@@ -172,12 +172,12 @@ class ReplicaThreadContext(ReplicaContext):
 
 
 def _of_replicas(value: object, count: int = 1) -> Any:
-    """What the replicas brought; one tensor that all of them brought is there `count` times."""
+    """Return the replicas' values; one tensor that all of them brought is there `count` times."""
     return value.values if isinstance(value, Several) else [value] * count
 
 
 def _exchange(value: object, meet: Callable) -> Any:
-    """A nest after its leaves have met those of the other replicas."""
+    """Return a nest after its leaves have met those of the other replicas."""
     leaves = structure.flatten(value)
     if not leaves:
         return value

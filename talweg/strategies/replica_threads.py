@@ -30,7 +30,7 @@ class Stopped(BaseException):
 
 
 class Replica:
-    """One replica: its thread, and what it waits for."""
+    """One replica: its thread, and the requests and answers that it exchanges."""
 
     def __init__(
         self, context: ReplicaThreadContext, task: Callable[[], Any], back: threading.Semaphore
@@ -49,7 +49,7 @@ class Replica:
     # -- in the thread of whoever started it
 
     def resume(self) -> None:
-        """Let it run until it is over or asks for a merge; raises what it raised."""
+        """Let the replica run until it is over or asks for a merge; raise its error."""
         graph = dispatch.context.base
         before = _state_of(graph)
         _set_state(graph, before if self._graph_state is None else self._graph_state)
@@ -86,7 +86,7 @@ class Replica:
         self._back.release()
 
     def ask(self, merge: tuple) -> Any:
-        """This replica's part of what `merge` gives, once all replicas have come here."""
+        """Return this replica's part of the result of `merge`, once all replicas have come here."""
         self.merge = merge
         self._back.release()
         self._go.acquire()
@@ -97,7 +97,7 @@ class Replica:
 
 
 def _state_of(graph: TraceGraph | None) -> dict:
-    """The scopes entered in a graph; each replica has its own."""
+    """Return the scopes entered in a graph; each replica has its own."""
     return {} if graph is None else {name: getattr(graph, name) for name in STATE}
 
 
@@ -107,7 +107,7 @@ def _set_state(graph: TraceGraph | None, found: dict) -> None:
 
 
 def run_replicas(contexts: list, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """What a function gives in each replica, which sees its own part of the arguments.
+    """Run a function in each replica, which sees its own part of the arguments; return the results.
 
     What a merge gave to all of them is one value, everything else a `PerReplica`.
     RuntimeError if replicas do not meet: if one asks for a merge that another does not come to.

@@ -1,4 +1,4 @@
-"""tf.distribute.cluster_resolver: who knows the machines of a cluster.
+"""Cluster resolvers name the machines of a cluster (`tf.distribute.cluster_resolver`).
 
 They describe; talweg runs on the machine it is on.
 """
@@ -36,13 +36,13 @@ class ClusterResolver:
     environment: str | None = ""
 
     def cluster_spec(self) -> ClusterSpec:
-        """The machines."""
+        """Return the machines."""
         raise NotImplementedError
 
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The address of a task, with the protocol in front; '' where nobody knows it."""
+        """Return the address of a task, with the protocol in front; '' where nobody knows it."""
         kind = self.task_type if task_type is None else task_type
         number = self.task_id if task_id is None else task_id
         if kind is None or number is None:
@@ -59,13 +59,13 @@ class ClusterResolver:
         task_id: int | None = None,
         config_proto: Any = None,
     ) -> dict:
-        """The accelerators of each task: none."""
+        """Return the accelerators of each task: none."""
         return {}
 
 
 @export(f"{_PLACE}SimpleClusterResolver")
 class SimpleClusterResolver(ClusterResolver):
-    """What it was told (`tf.distribute.cluster_resolver.SimpleClusterResolver`).
+    """A resolver of given answers (`tf.distribute.cluster_resolver.SimpleClusterResolver`).
 
     TypeError unless `cluster_spec` is a `tf.train.ClusterSpec`.
 
@@ -93,13 +93,13 @@ class SimpleClusterResolver(ClusterResolver):
         self._accelerators = num_accelerators
 
     def cluster_spec(self) -> ClusterSpec:
-        """The machines."""
+        """Return the machines."""
         return self._spec
 
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The address of a task; without one that of the master it was told."""
+        """Return the address of a task; without one that of the master it was told."""
         if task_type is None or task_id is None:
             return self._with_layer(self._master, rpc_layer)
         return super().master(task_type, task_id, rpc_layer)
@@ -110,13 +110,13 @@ class SimpleClusterResolver(ClusterResolver):
         task_id: int | None = None,
         config_proto: Any = None,
     ) -> dict:
-        """The accelerators of each task, as it was told."""
+        """Return the accelerators of each task, as it was told."""
         return dict(self._accelerators or {})
 
 
 @export(f"{_PLACE}TFConfigClusterResolver")
 class TFConfigClusterResolver(ClusterResolver):
-    """What the environment variable TF_CONFIG says, as it is when it is asked.
+    """A resolver that reads the environment variable TF_CONFIG each time it is asked.
 
     >>> import talweg as tf
     >>> tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec()
@@ -156,7 +156,7 @@ class TFConfigClusterResolver(ClusterResolver):
         return self._given[2] or self._config().get("rpc_layer") or "grpc"
 
     def cluster_spec(self) -> ClusterSpec:
-        """The machines."""
+        """Return the machines."""
         return ClusterSpec(self._config().get("cluster", {}))
 
 
@@ -187,7 +187,7 @@ class UnionResolver(ClusterResolver):
         self.environment = first.environment
 
     def cluster_spec(self) -> ClusterSpec:
-        """The machines of all, those of one job one after the other."""
+        """Return the machines of all, those of one job one after the other."""
         found: dict[str, list] = {}
         for resolver in self._resolvers:
             spec = resolver.cluster_spec()
@@ -198,7 +198,7 @@ class UnionResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The address of a task; without one what the first resolver says."""
+        """Return the address of a task; without one the first resolver's answer."""
         if task_type is None or task_id is None:
             return self._resolvers[0].master()
         return super().master(task_type, task_id, rpc_layer)
@@ -279,7 +279,7 @@ class TPUClusterResolver(ClusterResolver):
 
 @export(_PLACE + "KubernetesExecutableLocation")
 class ExecutableLocation(enum.Enum):
-    """Where a program runs that asks Kubernetes for its cluster.
+    """The place of a program that asks Kubernetes for its cluster.
 
     >>> import talweg as tf
     >>> tf.distribute.cluster_resolver.KubernetesExecutableLocation.OFF_CLUSTER.value

@@ -42,7 +42,7 @@ class Rows:
             return own["_tensor"]
 
     def take(self) -> Any:
-        """The array, in which is what parts had for themselves."""
+        """Return the array, in which is what parts had for themselves."""
         if self.touched:
             numbers, self.touched = self.touched, []
             parts = [owner() for owner in self.owners]
@@ -71,7 +71,7 @@ class Rows:
 
 
 def rows_of(variable: Any, mesh: Any) -> Rows:
-    """The rows of a variable of several replicas on a mesh."""
+    """Return the rows of a variable of several replicas on a mesh."""
     found = getattr(variable, "_rows", None)
     if found is not None and found.mesh is mesh:
         groups = [part._group for part in variable.values]

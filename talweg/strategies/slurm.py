@@ -24,7 +24,7 @@ def _variable(name: str) -> str:
 
 
 def nodes_in(text: str) -> list[str]:
-    """The nodes of a Slurm list of hosts: of "n[1-2,4]" n1, n2, n4; ValueError for what is none."""
+    """Parse a Slurm list of hosts: "n[1-2,4]" is n1, n2, n4; ValueError for other texts."""
     found: list[str] = []
     place = 0
     while place < len(text):
@@ -33,17 +33,17 @@ def nodes_in(text: str) -> list[str]:
             raise value_error(
                 "TW207", f'Invalid hostlist format "{text}": Invalid part: {text[place:]}'
             )
-        found += _expanded(part[0])
+        found += _expand(part[0])
         place = part.end() + 1
     return found
 
 
-def _expanded(part: str) -> list[str]:
+def _expand(part: str) -> list[str]:
     before, bracket, rest = part.partition("[")
     if not bracket:
         return [part]
     inside, _, after = rest.partition("]")
-    ends = _expanded(after) if after else [""]
+    ends = _expand(after) if after else [""]
     found = []
     for numbers in inside.split(","):
         first, _, last = numbers.partition("-")
@@ -56,7 +56,7 @@ def _expanded(part: str) -> list[str]:
 
 
 def tasks_in(text: str) -> list[int]:
-    """How many tasks each node has: of "2(x2),1" 2, 2, 1; ValueError for other texts."""
+    """Parse the number of tasks of each node: "2(x2),1" is 2, 2, 1; ValueError for other texts."""
     found: list[int] = []
     for part in text.split(","):
         match = _TASKS.fullmatch(part.strip())
@@ -119,7 +119,7 @@ class SlurmClusterResolver(ClusterResolver):
             raise RuntimeError(f"Requested {wanted} tasks but only {count} were assigned.")
 
     def cluster_spec(self) -> ClusterSpec:
-        """The tasks, by job; afterwards this task knows its job and number."""
+        """Return the tasks, by job; afterwards this task knows its job and number."""
         places = [(node, k) for node, tasks in self._nodes.items() for k in range(tasks)]
         found: dict[str, list[str]] = {}
         number = 0
@@ -147,7 +147,7 @@ class SlurmClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: object = None
     ) -> dict:
-        """The GPUs of each task."""
+        """Return the GPUs of each task."""
         return {"GPU": self._gpus} if self._gpus else {}
 
 

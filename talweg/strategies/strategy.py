@@ -44,22 +44,22 @@ class Strategy:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are: 1."""
+        """The number of replicas: 1."""
         return 1
 
     @property
     def cluster_resolver(self) -> Any:
-        """Who knows the other machines: nobody, there are none."""
+        """The resolver of other machines: None, there are none."""
         return None
 
     def scope(self) -> contextlib.AbstractContextManager:
-        """A block in which this strategy is in force; variables made inside belong to it."""
+        """Return a block in which this strategy is in force; variables made inside belong to it."""
         return enter(self, None)
 
     def run(
         self, fn: Callable, args: tuple = (), kwargs: dict | None = None, options: Any = None
     ) -> Any:
-        """Call `fn` in each replica; the result, as the nest of what the one replica returns."""
+        """Call `fn` in each replica; the result is the nest that the one replica returns."""
         contexts.stack.append((self, self.replica))
         try:
             return fn(*args, **(kwargs or {}))
@@ -71,19 +71,19 @@ class Strategy:
         return _reduce_leaf(reduce_op, value, axis)
 
     def gather(self, value: Any, axis: int) -> Any:
-        """The replicas' values joined along `axis`."""
+        """Return the replicas' values joined along `axis`."""
         return value
 
     def experimental_local_results(self, value: Any) -> tuple:
-        """The values of the replicas on this machine."""
+        """Return the values of the replicas on this machine."""
         return (value,)
 
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
-        """The dataset shared out among the replicas: the one has all of it."""
+        """Return the dataset shared out among the replicas: the one has all of it."""
         return dataset
 
     def distribute_datasets_from_function(self, dataset_fn: Callable, options: Any = None) -> Any:
-        """The dataset that ``dataset_fn(input_context)`` makes for the one replica."""
+        """Return the dataset that ``dataset_fn(input_context)`` makes for the one replica."""
         return dataset_fn(InputContext())
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
@@ -103,7 +103,7 @@ def _reduce_leaf(how: Any, value: Any, axis: int | None) -> Any:
 
 
 def _one_device(devices: Any, kind: str) -> str:
-    """The only device of a list; UnimplementedError where there are several."""
+    """Return the only device of a list; UnimplementedError where there are several."""
     named = [devices] if isinstance(devices, str) else list(devices or [DEVICE])
     if len(named) > 1:
         raise UnimplementedError(
@@ -127,7 +127,7 @@ class OneReplica(Strategy):
         self._device = None if device == DEVICE else device
 
     def scope(self) -> contextlib.AbstractContextManager:
-        """A block in which this strategy is in force; variables made inside belong to it."""
+        """Return a block in which this strategy is in force; variables made inside belong to it."""
         check_alone(self)
         if self._device is None:
             return enter(self, None)
@@ -139,23 +139,23 @@ class OneReplica(Strategy):
     def run(
         self, fn: Callable, args: tuple = (), kwargs: dict | None = None, options: Any = None
     ) -> Any:
-        """Call `fn` in the replica; the result is what it returns."""
+        """Call `fn` in the replica and return its result."""
         if self._device is None:
             return super().run(fn, args, kwargs)
         with look_up("device")(self._device):
             return super().run(fn, args, kwargs)
 
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
-        """The dataset, as one that belongs to a strategy."""
+        """Return the dataset, as one that belongs to a strategy."""
         check_options(options)
         return distribute_dataset(dataset, 1)
 
     def distribute_datasets_from_function(self, dataset_fn: Callable, options: Any = None) -> Any:
-        """The dataset that ``dataset_fn(input_context)`` makes for the one replica."""
+        """Return the dataset that ``dataset_fn(input_context)`` makes for the one replica."""
         return from_function(dataset_fn, InputContext())
 
     def experimental_local_results(self, value: Any) -> tuple:
-        """The values of the replicas: a tuple of one."""
+        """Return the values of the replicas: a tuple of one."""
         return value.values if isinstance(value, Several) else (value,)
 
 

@@ -23,7 +23,7 @@ else:
 
 
 def cores() -> list[str]:
-    """The names of the TPU cores that JAX has here; NotFoundError where it has none."""
+    """Return the names of the TPU cores that JAX has here; NotFoundError where it has none."""
     why = "JAX has none on this machine"
     try:
         found = engine.devices("TPU")

@@ -33,7 +33,7 @@ class NotTracedOnceError(Exception):
 
 
 class TracedContext(ReplicaThreadContext):
-    """What the replica that is traced knows of itself and the others."""
+    """The context of the replica that is traced for all of them."""
 
     def __init__(self, strategy: Any):
         super().__init__(strategy, 0, {})
@@ -76,7 +76,7 @@ class TracedContext(ReplicaThreadContext):
         return self._note(found)
 
     def run(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """What a function gives in the replica, called where code runs once for all of them."""
+        """Call a function in the replica, from code that runs once for all of them."""
         context = dispatch.context
         before, context.replica = context.replica, (self.strategy.number, "traced")
         contexts.stack.append((self.strategy, self))
@@ -89,12 +89,12 @@ class TracedContext(ReplicaThreadContext):
             context.replica = before
 
     def _note(self, found: Any) -> Any:
-        """A nest that all replicas have alike."""
+        """Return a nest that all replicas have alike."""
         self.given.update((id(leaf), leaf) for leaf in structure.flatten(found, composites=True))
         return found
 
     def _local(self, value: Any, given: Any = frozenset()) -> Any:
-        """A nest as code sees it that runs once for all replicas; `given`: ids of what is alike."""
+        """Return a nest as code outside of replicas sees it; `given`: ids of equal values."""
         if isinstance(value, Several) or id(value) in given:
             return value
         if isinstance(value, (Symbol, IndexedSlices)):
@@ -105,17 +105,17 @@ class TracedContext(ReplicaThreadContext):
         return value
 
     def first(self, value: Any) -> Any:
-        """The first replica's value, in all of them."""
+        """Return the first replica's value, in all of them."""
         return self._note(first_of(self._local(value)))
 
-    def shared_variable(self, name: str, make: Callable[[], Any]) -> Any:
-        """A variable of all replicas, which the one that is traced makes."""
+    def share_variable(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a variable of all replicas, which the one that is traced makes."""
         return make()
 
     def all_reduce(
         self, reduce_op: ReduceOp | str, value: TensorLike, options: object = None
     ) -> Any:
-        """The sum or mean of `value` over the replicas; a nest is one, too."""
+        """Return the sum or mean of `value` over the replicas; a nest is one, too."""
         how, count = known_op(reduce_op), self.num_replicas_in_sync
 
         def leaf(one: Any) -> Any:
@@ -127,7 +127,7 @@ class TracedContext(ReplicaThreadContext):
         return self._note(structure.map_leaves(leaf, tensors_of(value)))
 
     def all_gather(self, value: TensorLike, axis: int, options: object = None) -> Any:
-        """The replicas' values one after the other along `axis`."""
+        """Return the replicas' values one after the other along `axis`."""
         count, number = self.num_replicas_in_sync, self.replica_id_in_sync_group
 
         def leaf(one: Any) -> Any:

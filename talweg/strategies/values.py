@@ -17,7 +17,7 @@ export("types.experimental.distributed.Mirrored")(Mirrored)
 
 @export("distribute.InputReplicationMode")
 class InputReplicationMode(enum.Enum):
-    """Who reads the input (`tf.distribute.InputReplicationMode`).
+    """The modes of reading the input (`tf.distribute.InputReplicationMode`).
 
     >>> import talweg as tf
     >>> tf.distribute.InputReplicationMode.PER_WORKER.value
@@ -53,7 +53,7 @@ class InputContext:
         return f"tf.distribute.InputContext(input pipeline id {own}, total: {total})"
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """The size of a replica's batch; ValueError unless it divides the global one."""
+        """Return the size of a replica's batch; ValueError unless it divides the global one."""
         if global_batch_size % self.num_replicas_in_sync:
             raise value_error(
                 "TW207",
@@ -80,7 +80,7 @@ class ValueContext:
 @export("distribute.InputOptions")
 @dataclasses.dataclass(frozen=True)
 class InputOptions:
-    """How datasets are shared out (`tf.distribute.InputOptions`); accepted, there is one replica.
+    """The options of dataset sharing (`tf.distribute.InputOptions`); accepted, as replicas are one.
 
     >>> import talweg as tf
     >>> tf.distribute.InputOptions().experimental_fetch_to_device
@@ -95,7 +95,7 @@ class InputOptions:
 @export("distribute.RunOptions")
 @dataclasses.dataclass(frozen=True)
 class RunOptions:
-    """How `run` compiles (`tf.distribute.RunOptions`); accepted.
+    """The options of compilation in `run` (`tf.distribute.RunOptions`); accepted.
 
     >>> import talweg as tf
     >>> tf.distribute.RunOptions().experimental_enable_dynamic_batch_size
@@ -109,7 +109,7 @@ class RunOptions:
 
 @export("distribute.CrossDeviceOps")
 class CrossDeviceOps:
-    """How devices exchange values (`tf.distribute.CrossDeviceOps`); there is one device.
+    """The reductions across devices (`tf.distribute.CrossDeviceOps`); there is one device.
 
     >>> import talweg as tf
     >>> isinstance(tf.distribute.NcclAllReduce(), tf.distribute.CrossDeviceOps)

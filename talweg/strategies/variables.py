@@ -75,7 +75,7 @@ class DistributedVariable(DistributedValues, Variable):
 
     @classmethod
     def of(cls, strategy: Any, parts: list, synchronization: Any) -> Any:
-        """The variable that has these parts."""
+        """Return the variable that has these parts."""
         found = object.__new__(cls)
         found.values, found.distribute_strategy = tuple(parts), strategy
         found._synchronization, found._aggregation = synchronization, parts[0]._aggregation
@@ -98,7 +98,7 @@ class DistributedVariable(DistributedValues, Variable):
         return self.values[place.index or 0]
 
     def _parts(self) -> tuple:
-        """The parts that code changes which runs once for all replicas."""
+        """Return the parts that code changes which runs once for all replicas."""
         return self.values[:1] if place.traced else self.values
 
     _tensor = property(lambda self: self._own()._tensor)
@@ -156,7 +156,7 @@ class DistributedVariable(DistributedValues, Variable):
         return self
 
     def _change_together(self, method: str, value: object, args: tuple, kwargs: dict) -> Any:
-        """Combine what the replicas write, and write it everywhere; what is there then."""
+        """Combine the replicas' updates, and write the result everywhere; return it."""
 
         def merge(strategy: MirroredStrategy, given: PerReplica) -> None:
             cluster = None if place.traced else strategy.extended.cluster
@@ -260,7 +260,7 @@ class SyncOnReadVariable(DistributedVariable):
 
 
 def make_variable(strategy: Any, args: tuple, kwargs: dict) -> DistributedVariable:
-    """The variable of a strategy: what `tf.Variable(...)` gives where that is in force."""
+    """Return the variable of a strategy: what `tf.Variable(...)` gives where that is in force."""
     given = dict(zip(_NAMES, args), **kwargs)
     synchronization = given.pop("synchronization", VariableSynchronization.AUTO)
     if synchronization == VariableSynchronization.NONE:
@@ -324,7 +324,7 @@ def _part(index: int, given: dict, before: list) -> ReplicaPart:
 
 
 def local_results(value: Any, count: int) -> tuple:
-    """The values of each replica, as a tuple; of a nest, the nests."""
+    """Return the values of each replica, as a tuple; of a nest, the nests."""
     if isinstance(value, DistributedValues):
         return value.values
     nests = [part_of(index, value) for index in range(count)]
@@ -334,7 +334,7 @@ def local_results(value: Any, count: int) -> tuple:
 def update_parts(
     strategy: Any, variable: Any, function: Callable, args: tuple, kwargs: dict
 ) -> list:
-    """What `function` gives for each part of a variable, called once for all replicas."""
+    """Call `function` for each part of a variable, once for all replicas."""
     from_elsewhere = not isinstance(variable, DistributedVariable)
     if from_elsewhere:
         raise value_error(

@@ -70,7 +70,7 @@ class WorkerExtended(MirroredExtended):
 
 
 def kind_of(device: str) -> str:
-    """The kind of a device: "CPU", "GPU"."""
+    """Return the kind of a device: "CPU", "GPU"."""
     return device.rpartition("device:")[2].partition(":")[0]
 
 
@@ -103,7 +103,7 @@ class MultiWorkerMirroredStrategy(OneReplica):
 
     @property
     def cluster_resolver(self) -> Any:
-        """Who knows the workers."""
+        """The resolver that knows the workers."""
         return self._resolver
 
 
@@ -122,7 +122,7 @@ class _SeveralWorkers(SeveralReplicas, MultiWorkerMirroredStrategy):  # type: ig
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas all workers have."""
+        """The number of replicas of all workers."""
         return self.replicas_here * self.extended.cluster.count
 
 

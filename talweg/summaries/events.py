@@ -36,7 +36,7 @@ _numbers = iter(range(2**62))  # tells files of one process apart
 
 @cache
 def messages() -> Any:
-    """The message classes; ImportError says what to install if they are not there."""
+    """Return the message classes; ImportError says what to install if they are not there."""
     try:
         from tensorboard.compat.proto import event_pb2, graph_pb2, meta_graph_pb2, summary_pb2
         from tensorboard.compat.proto.config_pb2 import RunMetadata
@@ -70,7 +70,7 @@ def has_messages() -> bool:
 
 
 def tensor_message(array: object) -> Any:
-    """An array as a TensorProto: strings one by one, everything else as bytes."""
+    """Return an array as a TensorProto: strings one by one, everything else as bytes."""
     array = np.asarray(array)
     dtype = as_dtype("string") if array.dtype.kind == "O" else as_dtype(array.dtype)
     message = messages().TensorProto(dtype=dtype.as_datatype_enum)
@@ -85,7 +85,7 @@ def tensor_message(array: object) -> Any:
 
 
 def metadata_message(plugin: str, description: str | None = None, content: bytes = b"") -> bytes:
-    """What says which part of TensorBoard shows a summary, serialized."""
+    """Serialize the metadata by which TensorBoard chooses the part that shows a summary."""
     message = messages().SummaryMetadata(summary_description=description or "")
     message.plugin_data.plugin_name, message.plugin_data.content = plugin, content
     return message.SerializeToString()
@@ -156,7 +156,7 @@ class _Queue:
         self._process = os.getpid()
 
     def waiting(self) -> list[bytes]:
-        """The records of this process."""
+        """Return the records of this process."""
         if self._process != os.getpid():
             self._records, self._process = [], os.getpid()
         return self._records
@@ -186,7 +186,7 @@ def _finish(file: Any, queue: _Queue) -> None:
 
 
 def _finish_unasked(file: object, queue: _Queue) -> None:
-    """The same for a file that nobody holds any more: what the disk does not take is told once."""
+    """Finish a file that nobody holds any more: a failed write is reported once."""
     try:
         _finish(file, queue)
     except OpError as error:

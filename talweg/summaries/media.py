@@ -1,4 +1,4 @@
-"""Numbers as pixels: what the writers of images take."""
+"""Conversion of numbers to pixels for the writers of images."""
 
 from __future__ import annotations
 

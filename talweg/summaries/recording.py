@@ -94,7 +94,7 @@ def record_if(condition: TensorLike) -> Iterator[None]:
 @export("summary.experimental.get_step")
 @as_it_is
 def get_step() -> Any:
-    """The default step of this thread; None if there is none.
+    """Return the default step of this thread; None if there is none.
 
     >>> import talweg as tf
     >>> tf.summary.experimental.set_step(3)
@@ -139,7 +139,7 @@ def _present_scope() -> str:
 def summary_scope(
     name: str, default_name: str = "summary", values: TensorLike | None = None
 ) -> Any:
-    """A context, a name scope for a summary; entering gives its tag and the scope.
+    """Return a context, a name scope for a summary; entering gives its tag and the scope.
 
     The tag is `name` (`default_name` if that is empty) behind the scopes in force; for the scope
     characters are left out that no operation's name has.  TypeError for what is no string.
@@ -223,7 +223,7 @@ def record(
 def tag_event(
     tag: str, metadata: bytes, prepare: Callable[..., Any] | None, options: tuple, *arrays: object
 ) -> dict:
-    """The fields of an event with one tensor, what `prepare` makes of the arrays."""
+    """Return the fields of an event with one tensor, what `prepare` makes of the arrays."""
     array = arrays[0] if prepare is None else prepare(*arrays, *options)
     summary = messages().Summary()
     value = summary.value.add(tag=tag, tensor=tensor_message(array))
@@ -264,7 +264,7 @@ def write(
 
 
 def _text(tag: int | str) -> str:
-    """A tag as a string; TypeError for other things."""
+    """Return a tag as a string; TypeError for other things."""
     tag = tag.numpy() if hasattr(tag, "numpy") else tag
     tag = tag.decode() if isinstance(tag, bytes) else tag
     if not isinstance(tag, str):
@@ -319,7 +319,7 @@ def graph(graph_data: Any) -> Any:
 
 
 def graph_bytes(graph_data: object) -> bytes:
-    """A graph or GraphDef, serialized; TypeError for other things."""
+    """Return a graph or GraphDef, serialized; TypeError for other things."""
     if hasattr(graph_data, "as_graph_def"):
         graph_data = hooks.graph_def(graph_data, add_shapes=True)
     if not hasattr(graph_data, "SerializeToString"):

@@ -24,7 +24,7 @@ _log = logging.getLogger("talweg")
 
 
 class _Calls:
-    """Keeps the functions that are called; whoever watched before is told of everything, too."""
+    """Keeps the functions that are called, and tells everything to the observer before it, too."""
 
     def __init__(self, before: Any):
         self.before = Observer() if before is None else before
@@ -142,7 +142,7 @@ def _metadata(plugin: str) -> bytes:
 
 
 def _run_metadata(calls: _Calls | None) -> Any:
-    """A RunMetadata message with the graph of each function, serialized."""
+    """Return a RunMetadata message with the graph of each function, serialized."""
     message = messages().RunMetadata()
     for concrete in calls.functions or () if calls is not None else ():
         data = graph_bytes(concrete.graph)

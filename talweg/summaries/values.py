@@ -60,7 +60,7 @@ def _check_rank(data: Any, rank: int) -> None:
 
 
 def _check_known_rank(array: np.generic | np.ndarray, rank: int) -> np.ndarray:
-    """An array whose rank a graph may not have known."""
+    """Return an array whose rank a graph may not have known."""
     array = np.asarray(array)
     if array.ndim != rank:
         raise invalid("TW203", f"a summary has the shape {array.shape}", f"rank {rank}")
@@ -204,7 +204,7 @@ def image(
 
 
 def _count(most: int) -> int:
-    """A number of outputs; ValueError for negative ones."""
+    """Return a number of outputs; ValueError for negative ones."""
     if type(most) is Symbol or int(most) < 0:
         raise value_error("TW207", f"max_outputs={most!r}", "an int of at least 0")
     return int(most)

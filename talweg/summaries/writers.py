@@ -1,4 +1,4 @@
-"""Summary writers and what is in force in a thread: the default writer, the step, a condition.
+"""Summary writers, and a thread's settings for them: the default writer, the step, a condition.
 
 A summary in a graph is an operation that writes each time it runs, in program order, to the writer
 that was the default when it was made.
@@ -42,7 +42,7 @@ state = carry_context(_State())
 
 
 def session_graph() -> Any:
-    """The graph of sessions (`tf.Graph`) that is in force, or None."""
+    """Return the graph of sessions (`tf.Graph`) that is in force, or None."""
     base = dispatch.context.base
     while base is not None and base.building_function:
         base = base.outer
@@ -54,14 +54,14 @@ def session_graph() -> Any:
 
 @export("summary.SummaryWriter")
 class SummaryWriter:
-    """What summaries are written to; see `tf.summary.create_file_writer`."""
+    """The destination of summaries; see `tf.summary.create_file_writer`."""
 
     def set_as_default(self, step: TensorLike | None = None) -> None:
         """Make this the default writer of the thread, and `step` its default step."""
         raise NotImplementedError
 
     def as_default(self, step: TensorLike | None = None) -> Any:
-        """A context in which this is the default writer; it flushes at its end."""
+        """Return a context in which this is the default writer; it flushes at its end."""
         raise NotImplementedError
 
     def init(self) -> Any:
@@ -239,7 +239,7 @@ class _DefaultWriter:
 @export("summary.create_noop_writer")
 @as_it_is
 def create_noop_writer() -> SummaryWriter:
-    """A writer that does nothing at all.
+    """Return a writer that does nothing at all.
 
     >>> import talweg as tf
     >>> with tf.summary.create_noop_writer().as_default():
@@ -284,7 +284,7 @@ def create_file_writer(
     experimental_trackable: bool = False,
     experimental_mesh: Any = None,
 ) -> SummaryWriter:
-    """A writer of event files in the directory `logdir`, which is made if need be.
+    """Return a writer of event files in the directory `logdir`, which is made if need be.
 
     Events are written when more than `max_queue` (10) wait, when one comes `flush_millis` (120000)
     after the last time, and by flush and close.  filename_suffix=".v2" ends the file's name.  In a

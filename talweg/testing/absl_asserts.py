@@ -38,7 +38,7 @@ class AbslAsserts:
             self.fail(self._formatMessage(msg, f"{value!r} is not between {minv!r} and {maxv!r}"))
 
     def assertStartsWith(self, actual: object, expected_start: Any, msg: str | None = None) -> None:
-        """The text starts like this."""
+        """Assert that the text starts like this."""
         if not actual.startswith(expected_start):
             self.fail(
                 self._formatMessage(msg, f"{actual!r} does not start with {expected_start!r}")
@@ -47,38 +47,38 @@ class AbslAsserts:
     def assertNotStartsWith(
         self, actual: object, unexpected_start: Any, msg: str | None = None
     ) -> None:
-        """The text does not start like this."""
+        """Assert that the text does not start like this."""
         if actual.startswith(unexpected_start):
             self.fail(self._formatMessage(msg, f"{actual!r} starts with {unexpected_start!r}"))
 
     def assertEndsWith(self, actual: object, expected_end: Any, msg: str | None = None) -> None:
-        """The text ends like this."""
+        """Assert that the text ends like this."""
         if not actual.endswith(expected_end):
             self.fail(self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}"))
 
     def assertNotEndsWith(
         self, actual: object, unexpected_end: Any, msg: str | None = None
     ) -> None:
-        """The text does not end like this."""
+        """Assert that the text does not end like this."""
         if actual.endswith(unexpected_end):
             self.fail(self._formatMessage(msg, f"{actual!r} ends with {unexpected_end!r}"))
 
     def assertItemsEqual(
         self, first: Iterable[Any], second: Iterable[Any], msg: str | None = None
     ) -> None:
-        """The same elements, each as often, in any order."""
+        """Assert that both have the same elements, each as often, in any order."""
         self.assertCountEqual(first, second, msg)
 
     def assertSameElements(
         self, expected_seq: Any, actual_seq: Any, msg: str | None = None
     ) -> None:
-        """The same elements, in any order and any number."""
+        """Assert that both have the same elements, in any order and any number."""
         self.assertEqual(set(expected_seq), set(actual_seq), msg)
 
     def assertContainsSubset(
         self, expected_subset: Any, actual_set: Any, msg: str | None = None
     ) -> None:
-        """All elements of the one are in the other."""
+        """Assert that all elements of the one are in the other."""
         missing = set(expected_subset) - set(actual_set)
         if missing:
             self.fail(self._formatMessage(msg, f"{missing!r} are missing in {actual_set!r}"))
@@ -86,13 +86,13 @@ class AbslAsserts:
     def assertNoCommonElements(
         self, expected_seq: Any, actual_seq: Any, msg: str | None = None
     ) -> None:
-        """No element is in both."""
+        """Assert that no element is in both."""
         common = set(expected_seq) & set(actual_seq)
         if common:
             self.fail(self._formatMessage(msg, f"both have {common!r}"))
 
     def assertContainsInOrder(self, strings: Any, target: str, msg: object = None) -> None:
-        """The strings occur in the text, one after the other."""
+        """Assert that the strings occur in the text, one after the other."""
         position = 0
         for part in [strings] if isinstance(strings, str) else strings:
             position = target.find(part, position)
@@ -145,7 +145,7 @@ class AbslAsserts:
         self.assertEqual(structure.flatten(a), structure.flatten(b), msg)
 
     def assertIsSubclass(self, cls: type, superclass: Any, msg: str | None = None) -> None:
-        """The one class derives from the other."""
+        """Assert that the one class derives from the other."""
         if not issubclass(cls, superclass):
             self.fail(self._formatMessage(msg, f"{cls!r} does not derive from {superclass!r}"))
 
@@ -163,7 +163,7 @@ class AbslAsserts:
         *args: object,
         **kwargs: object,
     ) -> Any:
-        """The call, or the block, raises this exception with exactly this text."""
+        """Assert that the call, or the block, raises this exception with exactly this text."""
         context = self._raises_literally(expected_exception, expected_exception_message)
         if callable_obj is None:
             return context

@@ -32,7 +32,7 @@ STEP = 1.0 / 1024
 def compute_gradient(
     f: Callable[..., Any], x: Sequence[Any], delta: float | None = None
 ) -> tuple[tuple, tuple]:
-    """The Jacobians of f(*x), by the tape and by central differences.
+    """Return the Jacobians of f(*x), by the tape and by central differences.
 
     f: a function of tensors that returns one tensor.  x: a list of what its arguments are, floats
     or complex numbers.  delta: the step of the differences (1/1024).  Returns two tuples with an
@@ -63,11 +63,11 @@ def compute_gradient(
     differentiated = (_eagerly if executing_eagerly() else _in_a_graph)(f, arguments)
     exact = _exact_jacobians(differentiated)
     positions = range(len(arguments))
-    return exact, tuple(_estimated_jacobian(differentiated, i, step) for i in positions)
+    return exact, tuple(_estimate_jacobian(differentiated, i, step) for i in positions)
 
 
 class _Differentiated(NamedTuple):
-    """A function of arrays: what it gives at `arrays`, and its pullback there."""
+    """A function of arrays with its value at `arrays`, and its pullback there."""
 
     dtypes: list
     arrays: list[np.ndarray]
@@ -137,7 +137,7 @@ def _exact_jacobians(differentiated: _Differentiated) -> tuple:
     return tuple(jacobians)
 
 
-def _estimated_jacobian(differentiated: _Differentiated, position: int, step: float) -> Any:
+def _estimate_jacobian(differentiated: _Differentiated, position: int, step: float) -> Any:
     arrays = [np.array(array, order="C", ndmin=0) for array in differentiated.arrays]
     dtype = differentiated.dtypes[position]
     if dtype is bfloat16 and executing_eagerly():  # its 8 bits do not resolve the step
@@ -180,7 +180,7 @@ def is_gpu_available(
 
 @export("test.gpu_device_name")
 def gpu_device_name() -> str:
-    """The name of a GPU: empty, since there is none.
+    """Return the name of a GPU: empty, since there is none.
 
     >>> import talweg as tf
     >>> tf.test.gpu_device_name()
@@ -227,7 +227,7 @@ def is_cpu_target_available(target: str) -> bool:
 
 @export("test.disable_with_predicate")
 def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Callable[..., Any]:
-    """A decorator of test methods: skipped with this message where `pred()` is true.
+    """Return a decorator of test methods: skipped with this message where `pred()` is true.
 
     >>> import talweg as tf
     >>> class Example(tf.test.TestCase):
@@ -287,7 +287,7 @@ def sync_devices() -> None:
 
 @export("test.Benchmark")
 class Benchmark:
-    """A base of benchmarks: methods whose names start with "benchmark", which report what they saw.
+    """A base of benchmarks: methods whose names start with "benchmark", which report measurements.
 
     >>> import talweg as tf
     >>> benchmark = tf.test.Benchmark()
@@ -305,7 +305,7 @@ class Benchmark:
         return not any(name.startswith("benchmark") for name in dir(cls))
 
     def evaluate(self, tensors: Any) -> Any:
-        """A nest of tensors as NumPy values."""
+        """Return a nest of tensors as NumPy values."""
         return evaluate_nest(tensors)
 
     def report_benchmark(

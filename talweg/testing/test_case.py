@@ -43,10 +43,10 @@ def evaluate_nest(tensors: object) -> Any:
     """A nest of tensors (or a function that returns one) as NumPy values; None stays None."""
     if callable(tensors) and not is_tensor_like(tensors):
         return evaluate_nest(tensors())
-    return structure.map_leaves(_evaluated_leaf, tensors)
+    return structure.map_leaves(_evaluate_leaf, tensors)
 
 
-def _evaluated_leaf(leaf: object) -> Any:
+def _evaluate_leaf(leaf: object) -> Any:
     if isinstance(leaf, IndexedSlices):
         parts = (leaf.values, leaf.indices, leaf.dense_shape)
         return IndexedSlicesValue(
@@ -62,7 +62,7 @@ def _evaluated_leaf(leaf: object) -> Any:
 
 
 def _array(value: object) -> np.ndarray:
-    """What an assertion compares: an array; bfloat16 as float32."""
+    """Return the array that an assertion compares; bfloat16 as float32."""
     if hasattr(value, "to_list") and hasattr(value, "ragged_rank"):
         return np.array(value.to_list(), dtype=object)
     if not isinstance(value, (np.ndarray, np.generic)):
@@ -84,13 +84,13 @@ def _text(array: np.ndarray) -> np.ndarray:
 
 
 class EagerSession:
-    """What `with self.session()` gives: `run` evaluates tensors that have values already."""
+    """The result of `with self.session()`: `run` evaluates tensors that have values already."""
 
     def __init__(self) -> None:
         self.graph = None
 
     def run(self, fetches: list[Any], *args: object, **kwargs: object) -> Any:
-        """The NumPy values of a nest of tensors; TypeError for a feed_dict."""
+        """Return the NumPy values of a nest of tensors; TypeError for a feed_dict."""
         if args or kwargs.get("feed_dict"):
             raise type_error("TW402", "session.run: a feed_dict needs a graph; tensors have values")
         return evaluate_nest(fetches)
@@ -125,11 +125,11 @@ class TestCase(AbslAsserts, unittest.TestCase):
     # -- values and sessions
 
     def evaluate(self, tensors: dict[Any, Any]) -> Any:
-        """A nest of tensors as NumPy values."""
+        """Return a nest of tensors as NumPy values."""
         return evaluate_nest(tensors)
 
     def evaluate_if_both_tensors(self, a: TensorLike, b: TensorLike) -> tuple:
-        """(a, b), evaluated if both are tensors."""
+        """Return (a, b), evaluated if both are tensors."""
         if is_tensor_like(a) and is_tensor_like(b):
             return evaluate_nest(a), evaluate_nest(b)
         return a, b
@@ -144,20 +144,20 @@ class TestCase(AbslAsserts, unittest.TestCase):
     cached_session = session
 
     def test_session(self, *args: Any, **kwargs: Any) -> Any:
-        """The older name of `session`; a runner that takes it for a test skips it."""
+        """Return the older name of `session`; a runner that takes it for a test skips it."""
         if self._testMethodName == "test_session":
             self.skipTest("a context, not a test")
         return self.session(*args, **kwargs)
 
     def get_temp_dir(self) -> str:
-        """A directory for this test, the same at every call, removed after it."""
+        """Return a directory for this test, the same at every call, removed after it."""
         if self._directory is None:
             self._directory = tempfile.mkdtemp(prefix=f"{type(self).__name__}_")
             self.addCleanup(shutil.rmtree, self._directory, ignore_errors=True)
         return self._directory
 
     def checkedThread(self, target: Callable, args: Any = None, kwargs: Any = None) -> Any:
-        """A thread whose `join` fails the test if `target` raised."""
+        """Return a thread whose `join` fails the test if `target` raised."""
         return CheckedThread(self, target, args or (), kwargs or {})
 
     # -- closeness
@@ -268,7 +268,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
         atol: float = 1e-6,
         msg: str | None = None,
     ) -> None:
-        """The two are not close in the sense of `assertAllClose`."""
+        """Assert that the two are not close in the sense of `assertAllClose`."""
         try:
             self.assertAllClose(a, b, rtol, atol)
         except AssertionError:
@@ -291,7 +291,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
             self.fail(self._formatMessage(msg, "\n".join(lines)))
 
     def assertNotAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:
-        """The shapes or at least one element differ."""
+        """Assert that the shapes or at least one element differ."""
         try:
             self.assertAllEqual(a, b)
         except AssertionError:
@@ -299,19 +299,19 @@ class TestCase(AbslAsserts, unittest.TestCase):
         self.fail(self._formatMessage(msg, "a and b are equal at all places"))
 
     def assertAllGreater(self, a: TensorLike, comparison_target: TensorLike) -> None:
-        """Each element of a is above the number."""
+        """Assert that each element of a is above the number."""
         self.assertGreater(np.min(_array(a)), comparison_target)
 
     def assertAllGreaterEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
-        """No element of a is below the number."""
+        """Assert that no element of a is below the number."""
         self.assertGreaterEqual(np.min(_array(a)), comparison_target)
 
     def assertAllLess(self, a: TensorLike, comparison_target: TensorLike) -> None:
-        """Each element of a is below the number."""
+        """Assert that each element of a is below the number."""
         self.assertLess(np.max(_array(a)), comparison_target)
 
     def assertAllLessEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
-        """No element of a is above the number."""
+        """Assert that no element of a is above the number."""
         self.assertLessEqual(np.max(_array(a)), comparison_target)
 
     def assertAllInRange(
@@ -337,7 +337,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
             )
 
     def assertAllInSet(self, target: TensorLike, expected_set: Sequence[Any]) -> None:
-        """Each element is one of those of the set."""
+        """Assert that each element is one of those of the set."""
         values = _array(target)
         strange = np.setdiff1d(values.reshape(-1), np.asarray(list(expected_set)))
         if strange.size:
@@ -361,7 +361,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
     def assertNDArrayNear(
         self, ndarray1: TensorLike, ndarray2: TensorLike, err: float, msg: str | None = None
     ) -> None:
-        """The norm of the difference is below err."""
+        """Assert that the norm of the difference is below err."""
         distance = np.linalg.norm(_array(ndarray1) - _array(ndarray2))
         if not distance < err:
             self.fail(
@@ -369,19 +369,19 @@ class TestCase(AbslAsserts, unittest.TestCase):
             )
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
-        """Two arrays or tensors have equal shapes; TypeError for anything else."""
+        """Assert that two arrays or tensors have equal shapes; TypeError for anything else."""
         for value in (input_a, input_b):
             if not isinstance(value, (np.ndarray, np.generic)) and not is_tensor_like(value):
                 raise type_error("TW104", f"assertShapeEqual: {value!r}", "an array or a tensor")
         self.assertEqual(tuple(input_a.shape), tuple(input_b.shape), msg=msg)
 
     def assertDTypeEqual(self, target: TensorLike, expected_dtype: DTypeLike) -> None:
-        """An array or tensor has this dtype."""
+        """Assert that an array or tensor has this dtype."""
         found = target.dtype if hasattr(target, "dtype") else _array(target).dtype
         self.assertEqual(as_dtype(found), as_dtype(expected_dtype))
 
     def assertDeviceEqual(self, device1: object, device2: object, msg: str | None = None) -> None:
-        """Two device names mean the same device."""
+        """Assert that two device names mean the same device."""
         self.assertEqual(str(device1).lower(), str(device2).lower(), msg=msg)
 
     # -- errors
@@ -409,7 +409,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
     def assertRaisesIncompatibleShapesError(self, exception_type: object = OpError) -> Any:
-        """The block raises an error that says that shapes do not go together."""
+        """Assert that the block raises an error about shapes that do not go together."""
         return self.assertRaisesWithPredicateMatch(
             exception_type, r"(?i)incompatible shapes|broadcast|must match|dimensions"
         )

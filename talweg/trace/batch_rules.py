@@ -25,15 +25,15 @@ from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
 from talweg.prims import control
 from talweg.prims.arithmetic import add, less
-from talweg.prims.control import fixed_dims
+from talweg.prims.control import keep_fixed_dims
 from talweg.prims.lists import elements
 from talweg.prims.rows import (
     EVEN,
     UNEVEN,
     Kinds,
+    find_dims,
     history_rows,
     in_front,
-    known_dims,
     more_dims,
     rows_list,
     rows_of,
@@ -150,7 +150,7 @@ class Batching:
             return
         dims: Any = tuple([self._size(d) for d in node.aval.dims])
         dims = more_dims(self.size, dims) if kind else dims
-        value_dims = known_dims(value)
+        value_dims = find_dims(value)
         try:
             if value_dims is not None and same_dims(value_dims, dims):
                 return
@@ -190,7 +190,7 @@ class Batching:
             return None if source is None or source.table is table else of_atom(atom)
         value, kind = self.values[source]
         if atom.kind == "size":
-            dims = known_dims(value)
+            dims = find_dims(value)
             return None if dims is None else dims[atom.place + (1 if kind else 0)]
         if kind:  # a size that differs from slice to slice
             raise NoBatchedBodyError
@@ -428,11 +428,11 @@ def _slice(x: Any, source: object, index: Symbol) -> Any:
     graph = dispatch.context.base
     if x.dtype is variant:
         return elements.list_get(source, index, dims=(), dtype=variant)
-    dims = known_dims(x)
+    dims = find_dims(x)
     if dims is not None:
         dims = tuple([graph.size_inside(size) for size in dims[1:]])
     aval = Aval(dims, x.dtype)
-    params = (("dims", fixed_dims(aval)), ("dtype", x.dtype))
+    params = (("dims", keep_fixed_dims(aval)), ("dtype", x.dtype))
     # Not `list_get`: what nobody has computed, since no slice needs it, may be absent.
     return graph.apply(elements.list_take, params, graph.nodes_of((source, index)), aval)
 

@@ -68,13 +68,13 @@ class DerivedCall:
         raise NotImplementedError
 
     def _view(self, graph: BodyGraph, inner: InnerValues) -> View:
-        def kept(node: Node, aval: Aval) -> Symbol:
+        def make_input(node: Node, aval: Aval) -> Symbol:
             place = inner.position.get(node)
             return self._input(
                 graph, ("inner", node) if place is None else ("operand", place), aval
             )
 
-        graph.view = View(inner, graph, kept)
+        graph.view = View(inner, graph, make_input)
         return graph.view
 
     def _input(self, graph: BodyGraph, source: tuple, aval: Aval) -> Symbol:

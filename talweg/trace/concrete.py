@@ -414,12 +414,12 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             return
         given = {x: operand for x, operand in zip(self.body.inputs, operands)}
 
-        def known(atom: Atom) -> Any:
+        def find_size(atom: Atom) -> Any:
             operand = given.get(atom.source) if atom.kind == "value" else None
             return element(operand.node, atom.place) if type(operand) is Symbol else None
 
         try:
-            sizes = [substitute(size, known) for size in dims]
+            sizes = [substitute(size, find_size) for size in dims]
         except (NeedsStaticError, OpError):  # a size there is not: the run will say so
             return
         if sum(type(n) is int for n in sizes) > sum(type(n) is int for n in dims):

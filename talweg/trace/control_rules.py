@@ -25,7 +25,7 @@ from talweg.graph.symbol import Symbol
 from talweg.kernels.rows import nodes_of_values
 from talweg.prims import control
 from talweg.prims.arithmetic import add, greater, sub, zeros_of
-from talweg.prims.control import avals_outside, fixed_dims
+from talweg.prims.control import avals_outside, keep_fixed_dims
 from talweg.prims.lists import elements
 from talweg.prims.rows import EVEN
 from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of, captures_of
@@ -92,7 +92,7 @@ def seed_cotangents(body: Body, g_history: object) -> tuple[list[Node], dict | N
 
 def _like(view: View, node: Node) -> tuple[tuple, dict]:
     """Return a template for the shape of a zero in place of an inner value."""
-    dims = fixed_dims(node.aval)
+    dims = keep_fixed_dims(node.aval)
     if dims is not None and None not in dims:
         return (), {"dims": dims, "dtype": node.aval.dtype}
     return (view(node),), {"dims": None, "dtype": node.aval.dtype}
@@ -104,13 +104,13 @@ def _like(view: View, node: Node) -> tuple[tuple, dict]:
 def _branch_view(inner: InnerValues, graph: BodyGraph) -> View:
     """Return the values of a body of a branch, in a body of a derived branch."""
 
-    def kept(node: Node, aval: Aval) -> Any:
+    def take_residual(node: Node, aval: Aval) -> Any:
         known = tuple([aval_of(x) for x in inner.operands])
         (aval,) = avals_outside(inner.body, known, (node,))
         params = {"inner": node, "stacked": False}
         return graph.outside(control.inner_value, inner.history, params, aval)
 
-    graph.view = View(inner, graph, kept)
+    graph.view = View(inner, graph, take_residual)
     return graph.view
 
 
@@ -274,20 +274,20 @@ class _Derived:
         """Return the values of iteration `index` of the original loop."""
         inner = self.inner
 
-        def kept(node: Node, aval: Aval) -> Any:
+        def take_residual(node: Node, aval: Aval) -> Any:
             asked = {"inner": node, "stacked": True}
             values = graph.outside(control.inner_value, inner.history, asked)
             nodes = graph.nodes_of((values, index))
-            params = (("dims", fixed_dims(aval)), ("dtype", aval.dtype))
+            params = (("dims", keep_fixed_dims(aval)), ("dtype", aval.dtype))
             # Not `list_get`: what a branch did not compute may be absent; nobody uses it then.
             return graph.apply(elements.list_take, params, nodes, aval)
 
-        graph.view = View(inner, graph, kept)
+        graph.view = View(inner, graph, take_residual)
         return graph.view
 
     def avals(self, initial: list, places: list) -> list:
         """Return the invariants of the index, and of the (co)tangents at `places`."""
-        inside = [fixed_dims(self.inner.body.inputs[place].aval) for place in places]
+        inside = [keep_fixed_dims(self.inner.body.inputs[place].aval) for place in places]
         own = [Aval(dims, x.dtype) for dims, x in zip(inside, initial[1:])]
         rest = initial[1 + len(places) :]
         return [Aval((), initial[0].dtype), *own, *map(aval_of, rest)]

@@ -15,7 +15,7 @@ from talweg.graph.text import to_text
 from talweg.trace.function_type import (
     FunctionType,
     Parameter,
-    captured_spec,
+    derive_captured_spec,
     dtype_or_none,
     output_spec,
     shape_or_none,
@@ -113,7 +113,7 @@ class DescribedFunction:
         function_type.flat_inputs = list(self.flat_inputs)
         function_type.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
         function_type.captures = OrderedDict(
-            (id(v), captured_spec(v)) for v in self._list_captures()
+            (id(v), derive_captured_spec(v)) for v in self._list_captures()
         )
         return function_type
 

@@ -57,6 +57,6 @@ def output_spec(symbol: Symbol) -> TensorSpec:
     return TensorSpec(symbol.shape, symbol.dtype)
 
 
-def captured_spec(value: object) -> TensorSpec:
+def derive_captured_spec(value: object) -> TensorSpec:
     """Return the spec of a captured tensor or variable."""
     return TensorSpec((), resource) if type(value) is Handle else TensorSpec.from_tensor(value)

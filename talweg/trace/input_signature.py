@@ -74,7 +74,7 @@ def fit_argument(spec: TypeSpec, value: object, name: str) -> Any:
     if isinstance(spec, TypeSpec):
         if not (isinstance(value, TypeSpec) or spec.is_compatible_with(value)):
             raise _unfit(spec, value, name)
-        fit = getattr(spec, "fitted", None)
+        fit = getattr(spec, "fit_shape", None)
         return value if fit is None or isinstance(value, TypeSpec) else fit(value)
     try:
         structure.assert_same(spec, value, check_types=False)

@@ -33,7 +33,7 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.opaque import whole
-from talweg.trace.trial_calls import known_dims, probe
+from talweg.trace.trial_calls import find_dims, probe
 from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import densify
 
@@ -96,7 +96,7 @@ class Parts:
             count = len(parts[0])
             for level in range(len(parts) - 1, 0, -1):
                 rows = np.size(parts[level]) - 1  # of equal length: padded, they stay small
-                dims = known_dims(operands[numbers[level]])
+                dims = find_dims(operands[numbers[level]])
                 if dims is None or type(dims[0]) is not int:  # as many as other made-up sizes
                     rows += 1
                 splits = np.arange(rows + 1) * count // max(rows, 1)
@@ -253,7 +253,7 @@ def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> l
     given = tuple([i for i, part in enumerate(g) if part is not None])
     wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
     pull = OpaquePullback(call, len(operands), given, wanted)
-    avals = tuple([(known_dims(operands[i]), operands[i].dtype) for i in wanted])
+    avals = tuple([(find_dims(operands[i]), operands[i].dtype) for i in wanted])
     found = iter(
         whole(*operands, *[densify(g[i]) for i in given], call=pull, avals=avals, sizes=sizes)
     )
@@ -266,7 +266,7 @@ def whole_jvp(t: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> t
     given = tuple([i for i, part in enumerate(tangents) if part is not None])
     results = tuple([i for i, part in enumerate(z) if part.dtype.is_differentiable])
     push = OpaquePushforward(call, len(operands), given, results)
-    avals = tuple([(known_dims(z[i]), z[i].dtype) for i in results])
+    avals = tuple([(find_dims(z[i]), z[i].dtype) for i in results])
     found = iter(
         whole(*operands, *[tangents[i] for i in given], call=push, avals=avals, sizes=sizes)
     )

@@ -28,14 +28,14 @@ ONES = (1, 1)
 COUNTS = (1, 3)  # of elements that an integer vector is tried with besides
 
 
-def known_dims(value: object) -> tuple | None:
+def find_dims(value: object) -> tuple | None:
     """Return the dimensions of a tensor, None if its rank is unknown."""
     return value.dims if type(value) is EagerTensor else value.aval.dims
 
 
 def probe(call: Any, operands: list, composites: list, error: Any) -> list[Aval]:
     """Infer the results' abstract values from calls with made-up values."""
-    unknown = [i for i, x in enumerate(operands) if known_dims(x) is None]
+    unknown = [i for i, x in enumerate(operands) if find_dims(x) is None]
     context = dispatch.context
     before = context.base, context.recorders
     context.base, context.recorders = None, ()
@@ -64,7 +64,7 @@ def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -
     Such a vector may have an element for each axis of a result, as the batch shape of `eye` has.
     """
     for place, x in enumerate(operands):
-        if type(x) is EagerTensor or not _counts_axes(x) or len(known_dims(x) or ()) != 1:
+        if type(x) is EagerTensor or not _counts_axes(x) or len(find_dims(x) or ()) != 1:
             continue
         for count, fill in itertools.product(COUNTS, FILLS):
             trial = [*operands[:place], _make_up(x, 1, fill, count), *operands[place + 1 :]]
@@ -76,7 +76,7 @@ def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -
 
 def _counts_axes(x: Any) -> bool:
     """Whether an operand may have one element for each axis of another."""
-    dims = known_dims(x)
+    dims = find_dims(x)
     return x.dtype.is_integer and (dims is None or any(type(size) is not int for size in dims))
 
 
@@ -145,7 +145,7 @@ def _try_ranks(
 def _make_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:
     if type(x) is EagerTensor:
         return x
-    dims = known_dims(x)
+    dims = find_dims(x)
     shape = (
         (unknown,) * rank
         if dims is None

@@ -44,7 +44,7 @@ from talweg.prims.layout import (
     strided_slice,
     transpose,
 )
-from talweg.prims.rows import EVEN, Kinds, known_dims, repeat_rows, rows_sum
+from talweg.prims.rows import EVEN, Kinds, find_dims, repeat_rows, rows_sum
 from talweg.transform.rules import densify
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class BatchTensor(Tensor):
     @property
     def aval(self) -> Aval:
         """The abstract value of one slice: dimensions, as far as they are known, and dtype."""
-        dims = known_dims(self.inner)
+        dims = find_dims(self.inner)
         return Aval(None if dims is None else dims[1:], self.inner.dtype)
 
     @property
@@ -285,7 +285,7 @@ def _loop(prim: Primitive, size: int, batched: tuple, operands: list, params: di
 
 def _are_even(parts: tuple) -> bool:
     """Whether all slices are known to have one shape."""
-    shapes = [known_dims(x) for x in parts]
+    shapes = [find_dims(x) for x in parts]
     return None not in shapes and all([same_dims(shapes[0], dims) for dims in shapes[1:]])
 
 

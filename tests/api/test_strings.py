@@ -75,8 +75,8 @@ def test_engines_agree(pattern, monkeypatch):
         for found in (ours, machine):
             assert found.matches(text) == usual.matches(text), text
             for everywhere in (True, False):
-                replaced = usual.replaced(text, rewrite, everywhere)
-                assert found.replaced(text, rewrite, everywhere) == replaced, text
+                replaced = usual.replace(text, rewrite, everywhere)
+                assert found.replace(text, rewrite, everywhere) == replaced, text
     regex.compile_pattern.cache_clear()
 
 

@@ -24,7 +24,7 @@ from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.prims.opaque import whole
 from talweg.trace.opaque_calls import Hole, OpaqueCall
-from talweg.trace.trial_calls import known_dims
+from talweg.trace.trial_calls import find_dims
 
 CONSTANT, FLOATS, ALL, RANK = "constant", "floats", "all", "rank"
 MODES = (CONSTANT, FLOATS, ALL, RANK)
@@ -241,7 +241,7 @@ def ramp(like):
     if isinstance(like, (tuple, list)):
         return type(like)(ramp(part) for part in like)
     call = OpaqueCall(ramp_like, (Hole(0),), {})
-    return T.stop_gradient(whole(like, call=call, avals=((known_dims(like), like.dtype),))[0])
+    return T.stop_gradient(whole(like, call=call, avals=((find_dims(like), like.dtype),))[0])
 
 
 def _derivatives(feeder):

@@ -53,3 +53,24 @@ def test_the_first_lines_are_the_same():
     first = "TensorFlow 2.21's API on the CPU, without TensorFlow."
     for page in ("README.md", "docs/index.md", "mkdocs.yml"):
         assert first.rstrip(".") in text_of(page), page
+
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
+
+
+def is_named(text, name):
+    """Whether a file with this text defines a name, or has it as an attribute."""
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_files_that_pages_name_are_there(page):
+    """`lower/build.py` names a file, `lower/build.py: Builder` also a word that stands in it."""
+    folders = (ROOT / "talweg", ROOT, ROOT / "tests", ROOT / "tools")
+    absent = []
+    for path, name in re.findall(r"`([\w/]+\.py)(?:: ?(\w+))?`", page.read_text("utf-8")):
+        files = [folder / path for folder in folders if (folder / path).is_file()]
+        files = files or [*(ROOT / "talweg").rglob(path), *(ROOT / "tests").rglob(path)]
+        if not any(name == "" or is_named(file.read_text("utf-8"), name) for file in files):
+            absent.append(f"{path}: {name}".rstrip(": "))
+    assert not absent

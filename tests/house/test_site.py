@@ -21,7 +21,7 @@ NAVIGATION = re.findall(r": ([\w/]+\.md)$|- ([\w/]+\.md)$", (ROOT / "mkdocs.yml"
 
 @cache
 def pages():
-    return site_pages.generated()
+    return site_pages.generate_pages()
 
 
 def test_every_document_is_in_the_navigation():

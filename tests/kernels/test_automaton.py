@@ -68,7 +68,7 @@ def test_same_as_one_by_one(seed, _at_once):
         rewrite = regex.Rewrite(chance.choice([b"", b"<>", b"x\\\\y"]))
 
         def slow(text, rewrite=rewrite, everywhere=everywhere):
-            return pattern.replaced(text, rewrite, everywhere)
+            return pattern.replace(text, rewrite, everywhere)
 
         kernel = pattern.replacement_kernel(rewrite, everywhere)
         found = kernel.of(texts, object, slow)
@@ -87,7 +87,7 @@ def test_groups_as_one_by_one(seed, _at_once):
         rewrite = regex.Rewrite(chance.choice([rb"\1", rb"<\0>", rb"\2-\1x", rb"[\1]\\"]))
 
         def slow(text, rewrite=rewrite, everywhere=everywhere):
-            return pattern.replaced(text, rewrite, everywhere)
+            return pattern.replace(text, rewrite, everywhere)
 
         kernel = pattern.replacement_kernel(rewrite, everywhere)
         found = kernel and kernel.of(texts, object, slow)
@@ -100,7 +100,7 @@ def test_long_texts_with_groups_are_left_to_python(_at_once):
     texts = np.array([b"ab" * 9, b"ab" * 4000, b"a" * 3000], object)
     rewrite = regex.Rewrite(rb"\1\1\1\1\1\1\1")
     kernel = pattern.replacement_kernel(rewrite, True)
-    found = kernel.of(texts, object, lambda text: pattern.replaced(text, rewrite, True))
+    found = kernel.of(texts, object, lambda text: pattern.replace(text, rewrite, True))
     assert found.tolist() == [b"a" * 63, b"a" * 28000, b"a" * 21000]
 
 

@@ -42,7 +42,7 @@ def _full(value, shape, dtype):
 
 def _bounded(stream, size, dtype, mean, deviation, low, high):
     numbers = (dtype.type(number) for number in (mean, deviation, low, high))
-    return truncated_normal.bounded_normal(
+    return truncated_normal.draw_bounded_normal(
         stream, [truncated_normal.standardize(*numbers)], size, dtype
     )[:, 0]
 

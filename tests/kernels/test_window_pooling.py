@@ -148,7 +148,7 @@ def test_same_padding_puts_the_odd_element_behind():
 
 def test_transposed_sizes_turn_output_sizes_round():
     geometry = (3, 2), (2, 3), ((1, 0), (0, 2)), (2, 1)
-    sizes = windows.transposed_sizes((4, 5), *geometry)
+    sizes = windows.infer_transposed_sizes((4, 5), *geometry)
     assert windows.output_sizes(sizes, *geometry) == (4, 5)
     smaller = tuple(size - 1 for size in sizes)
     assert windows.output_sizes(smaller, *geometry) == (3, 4)

@@ -27,12 +27,12 @@ def compared(text):
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_what_is_printed(program):
-    now = mistakes.printed(program)
+    now = mistakes.run_and_print(program)
     before = (program.parents[1] / "before" / f"{program.stem}.txt").read_text("utf-8")
     shown = (ROOT / "docs" / "mistakes.md").read_text("utf-8")
     section = shown.split(f"## {mistakes.title(program)}\n")[1].split("\n## ")[0]
     recorded = section.split("Now:\n\n```text\n")[1].split("\n```")[0]
     assert compared(now) == compared(recorded), "python tools/record_mistakes.py"
-    assert mistakes.shortened(before) in section
+    assert mistakes.shorten(before) in section
     assert now.count('File "talweg/') <= 2
     assert "During handling" not in now and "Did you mean" not in now

@@ -32,12 +32,12 @@ class Walk(py_environment.PyEnvironment):
     def observation_spec(self):
         return self._observation_spec
 
-    def _seen(self):
+    def _make_observation(self):
         return np.array([self._place, self._count / 10], np.float32)
 
     def _reset(self):
         self._place, self._count = 0, 0
-        return ts.restart(self._seen())
+        return ts.restart(self._make_observation())
 
     def _step(self, action):
         if self._current_time_step.is_last():
@@ -45,8 +45,8 @@ class Walk(py_environment.PyEnvironment):
         self._place += 2 * int(action) - 1
         self._count += 1
         if abs(self._place) == 3 or self._count == 10:
-            return ts.termination(self._seen(), float(self._place))
-        return ts.transition(self._seen(), 0.1, 0.9)
+            return ts.termination(self._make_observation(), float(self._place))
+        return ts.transition(self._make_observation(), 0.1, 0.9)
 
 
 def dense(units, activation=None):

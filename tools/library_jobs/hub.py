@@ -31,7 +31,7 @@ class Encoder(tf.__internal__.tracking.AutoTrackable):
         return tf.cond(training, lambda: found * 2.0, lambda: found)
 
 
-def saved():
+def save():
     """A folder with an encoder."""
     folder = tempfile.mkdtemp()
     tf.saved_model.save(Encoder(), folder)
@@ -40,17 +40,17 @@ def saved():
 
 def job_keras_layer():
     """A module as a layer, trained with what stands on it."""
-    layer = hub.KerasLayer(saved(), trainable=True, input_shape=(3,), dtype=tf.float32)
+    layer = hub.KerasLayer(save(), trainable=True, input_shape=(3,), dtype=tf.float32)
     model = tf.keras.Sequential([layer, tf.keras.layers.Dense(1, kernel_initializer="ones")])
     model.compile("sgd", "mse")
     history = model.fit(X, X[:, :1], epochs=3, batch_size=4, shuffle=False, verbose=0)
-    again = tf.keras.Sequential([hub.KerasLayer(saved(), input_shape=(3,))])
+    again = tf.keras.Sequential([hub.KerasLayer(save(), input_shape=(3,))])
     return history.history["loss"], model.predict(X[:2], verbose=0), again(X[:2]).numpy()
 
 
 def job_load():
     """`hub.load`, and resolving a handle that is a folder."""
-    folder = saved()
+    folder = save()
     module = hub.load(folder)
     return module(tf.constant(X[:2]), False).numpy(), hub.resolve(folder) == folder
 

@@ -27,7 +27,7 @@ def build(hp):
     return model
 
 
-def searched(tuner):
+def search(tuner):
     """What a search finds."""
     data = {"validation_data": (X, Y), "shuffle": False, "batch_size": 8, "verbose": 0}
     tuner.search(X, Y, epochs=2, **data)
@@ -38,21 +38,19 @@ def searched(tuner):
 def job_random_search():
     """Random hyperparameters."""
     options = {"objective": "val_loss", "max_trials": 3, "seed": 1, "overwrite": True}
-    return searched(keras_tuner.RandomSearch(build, directory=tempfile.mkdtemp(), **options))
+    return search(keras_tuner.RandomSearch(build, directory=tempfile.mkdtemp(), **options))
 
 
 def job_bayesian_optimization():
     """Hyperparameters by a Gaussian process."""
     options = {"objective": "val_loss", "max_trials": 3, "seed": 1, "num_initial_points": 2}
-    return searched(
-        keras_tuner.BayesianOptimization(build, directory=tempfile.mkdtemp(), **options)
-    )
+    return search(keras_tuner.BayesianOptimization(build, directory=tempfile.mkdtemp(), **options))
 
 
 def job_hyperband():
     """Successive halving."""
     options = {"objective": "val_loss", "max_epochs": 3, "seed": 1, "hyperband_iterations": 1}
     tuner = keras_tuner.Hyperband(build, directory=tempfile.mkdtemp(), **options)
-    searched(tuner)
+    search(tuner)
     best = tuner.get_best_models(1)[0]
     return tuner.get_best_hyperparameters(1)[0].values["units"], best.predict(X[:2], verbose=0)

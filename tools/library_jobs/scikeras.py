@@ -11,7 +11,7 @@ X = DRAWN.randn(40, 4).astype("float32")
 Y = (X[:, 0] > 0).astype(int)
 
 
-def made(units=4):
+def make(units=4):
     """The model of an estimator."""
     layers = keras.layers
     model = keras.Sequential(
@@ -23,6 +23,6 @@ def made(units=4):
 
 def job_random_state():
     """The same `random_state` gives the same losses."""
-    estimator = KerasClassifier(made, epochs=2, random_state=0, verbose=0)
+    estimator = KerasClassifier(make, epochs=2, random_state=0, verbose=0)
     runs = [list(estimator.fit(X, Y).history_["loss"]) for _ in range(2)]
     return runs, estimator.predict(X[:5])

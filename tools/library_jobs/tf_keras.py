@@ -14,7 +14,7 @@ Y = (X[:, :1] > 0).astype("float32")
 CLASSES = DRAWN.randint(0, 3, 64)
 
 
-def fitted(model, x=X, y=Y, loss="mse", optimizer="adam", **options):
+def fit(model, x=X, y=Y, loss="mse", optimizer="adam", **options):
     """The losses of two epochs."""
     model.compile(optimizer, loss)
     return model.fit(x, y, epochs=2, verbose=0, **options).history["loss"]
@@ -24,7 +24,7 @@ def job_sequential():
     """compile, fit, evaluate, predict."""
     layers = keras.layers
     model = keras.Sequential([layers.Dense(16, "relu"), layers.Dense(1, "sigmoid")])
-    losses = fitted(model, loss="binary_crossentropy")
+    losses = fit(model, loss="binary_crossentropy")
     return losses, model.evaluate(X, Y, verbose=0), model.predict(X[:3], verbose=0)
 
 
@@ -36,7 +36,7 @@ def job_functions_of_tensorflow():
     model = keras.Model(inputs, keras.layers.Dense(3)(joined[:, 1:]))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     names = [layer.name for layer in model.layers]
-    return fitted(model, y=CLASSES, loss=loss, optimizer=keras.optimizers.SGD(0.1)), names
+    return fit(model, y=CLASSES, loss=loss, optimizer=keras.optimizers.SGD(0.1)), names
 
 
 def job_images():
@@ -54,7 +54,7 @@ def job_images():
         ]
     )
     images = np.random.RandomState(3).randn(64, 8, 8, 1).astype("float32")
-    return fitted(model, images, CLASSES, "sparse_categorical_crossentropy", "rmsprop")
+    return fit(model, images, CLASSES, "sparse_categorical_crossentropy", "rmsprop")
 
 
 def job_sequences():
@@ -73,7 +73,7 @@ def job_sequences():
     attended = layers.LayerNormalization()(layers.MultiHeadAttention(2, 4)(inputs, inputs))
     other = keras.Model(inputs, layers.Dense(1)(layers.GlobalAveragePooling1D()(attended)))
     values = np.random.RandomState(1).randn(16, 5, 8)
-    return fitted(model, words, np.ones((32, 1))), fitted(other, values, np.ones((16, 1)))
+    return fit(model, words, np.ones((32, 1))), fit(other, values, np.ones((16, 1)))
 
 
 class Blocks(keras.Model):
@@ -104,7 +104,7 @@ class Blocks(keras.Model):
 def job_subclass_and_train_step():
     """A model of one's own, with names of variables and weights in a TensorFlow checkpoint."""
     model = Blocks()
-    losses = fitted(model)
+    losses = fit(model)
     folder = tempfile.mkdtemp()
     model.save_weights(f"{folder}/w")
     names = [name for name, _ in tf.train.list_variables(f"{folder}/w")]
@@ -116,7 +116,7 @@ def job_files():
     same = []
     for ending in ("", ".h5", ".keras"):
         model = keras.Sequential([keras.layers.Dense(4, "relu", input_shape=(8,))])
-        fitted(model, y=np.ones((64, 4)))
+        fit(model, y=np.ones((64, 4)))
         path = f"{tempfile.mkdtemp()}/model{ending}"
         model.save(path)
         loaded = keras.models.load_model(path)
@@ -143,7 +143,7 @@ def job_features():
     ids = column.categorical_column_with_identity("c", 3)
     columns = [column.numeric_column("a"), column.embedding_column(ids, 2)]
     model = keras.Sequential([keras.layers.DenseFeatures(columns), keras.layers.Dense(1)])
-    losses = fitted(model, {"a": X[:, :1], "c": CLASSES[:, None]})
+    losses = fit(model, {"a": X[:, :1], "c": CLASSES[:, None]})
     inputs = keras.Input((None,), ragged=True, dtype=tf.int64)
     mean = tf.reduce_mean(keras.layers.Embedding(10, 4)(inputs), axis=1)
     ragged = keras.Model(inputs, keras.layers.Dense(1)(mean))
@@ -200,7 +200,7 @@ def job_tf1_style_variables():
     """get_variable in a layer, tracked and trained."""
     layer = OldStyle()
     model = keras.Sequential([layer, keras.layers.Dense(1)])
-    losses = fitted(model, optimizer="sgd")
+    losses = fit(model, optimizer="sgd")
     return losses, [v.name for v in layer.weights], len(layer.losses)
 
 
@@ -260,16 +260,16 @@ def job_strategy():
 def job_weights_of_tensorflow():
     """save_weights to a checkpoint and to H5, read back into another model."""
 
-    def made():
+    def make():
         model = keras.Sequential([keras.layers.Dense(4, "relu", input_shape=(8,))])
         model.compile("adam", "mse")
         return model
 
-    model, folder, found = made(), tempfile.mkdtemp(), []
+    model, folder, found = make(), tempfile.mkdtemp(), []
     model.fit(X, np.ones((64, 4)), epochs=1, verbose=0)
     for path in (f"{folder}/weights", f"{folder}/weights.h5"):
         model.save_weights(path)
-        other = made()
+        other = make()
         status = other.load_weights(path)
         found.append(np.allclose(other.predict(X, verbose=0), model.predict(X, verbose=0)))
         if status is not None:

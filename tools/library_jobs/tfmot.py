@@ -21,7 +21,7 @@ def network():
     )
 
 
-def fitted(model, callbacks=()):
+def fit(model, callbacks=()):
     """The losses of a short fit."""
     model.compile(tf.keras.optimizers.Adam(0.05), "binary_crossentropy")
     options = {"epochs": 3, "batch_size": 8, "shuffle": False, "verbose": 0}
@@ -32,7 +32,7 @@ def job_pruning():
     """Weights of small magnitude become zeros, by a schedule."""
     schedule = tfmot.sparsity.keras.PolynomialDecay(0.2, 0.6, 0, 10, frequency=2)
     model = tfmot.sparsity.keras.prune_low_magnitude(network(), schedule)
-    losses = fitted(model, [tfmot.sparsity.keras.UpdatePruningStep()])
+    losses = fit(model, [tfmot.sparsity.keras.UpdatePruningStep()])
     stripped = tfmot.sparsity.keras.strip_pruning(model)
     kernel = stripped.layers[0].kernel.numpy()
     return losses, float((kernel == 0).mean()), kernel
@@ -41,7 +41,7 @@ def job_pruning():
 def job_quantization_aware_training():
     """Weights and activations rounded to 8 bits in the forward pass."""
     model = tfmot.quantization.keras.quantize_model(network())
-    losses = fitted(model)
+    losses = fit(model)
     return losses, model.predict(X[:3], verbose=0), [v.name for v in model.variables][:6]
 
 
@@ -51,6 +51,6 @@ def job_clustering():
     model = tfmot.clustering.keras.cluster_weights(
         network(), number_of_clusters=4, cluster_centroids_init=starts.LINEAR
     )
-    losses = fitted(model)
+    losses = fit(model)
     stripped = tfmot.clustering.keras.strip_clustering(model)
     return losses, len(np.unique(stripped.layers[0].kernel.numpy()))

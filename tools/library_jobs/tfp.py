@@ -136,10 +136,10 @@ def job_arguments_of_functions():
     """A distribution as an argument of tf.function, and derivatives of samples."""
 
     @tf.function
-    def doubled(d):
+    def double(d):
         return d.mean() * 2.0
 
     v = tf.Variable(1.0)
     with tf.GradientTape() as tape:
         log = tfd.Gamma(v, 2.0).log_prob(3.0)
-    return doubled(tfd.Normal(1.0, 2.0)).numpy(), tape.gradient(log, v).numpy()
+    return double(tfd.Normal(1.0, 2.0)).numpy(), tape.gradient(log, v).numpy()

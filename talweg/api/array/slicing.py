@@ -359,7 +359,7 @@ def _assign(variable: Any, slices: SlicePlan, value: Any, name: str | None = Non
         return variable.assign_slice(frozen_key(slices.key), value, name)
     if dispatch.context.base is not None:
         value = convert_to_tensor(value, dtype=variable.dtype)
-        return variable._traced("slice", value, place=frozen_key(slices.key))
+        return variable._update_in_trace("slice", value, place=frozen_key(slices.key))
     value = np.asarray(convert_to_tensor(value, dtype=variable.dtype)._array)
     with locking.holding(variable):
         array = np.array(variable.handle_read()._array)

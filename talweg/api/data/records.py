@@ -128,7 +128,7 @@ class DatasetWriter:
         spec = dataset.element_spec
         if getattr(getattr(spec, "dtype", None), "name", "") != "string" or spec.shape.rank:
             raise type_error("TW102", f"`dataset` must produce scalar `DT_STRING`, not {spec!r}")
-        step = dataset.bound().start()
+        step = dataset.bind().start()
         with TFRecordWriter(self._path, self._kind) as writer:
             while True:
                 try:

@@ -23,7 +23,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.prims import arithmetic, state
-from talweg.prims.control import fixed_dims
+from talweg.prims.control import keep_fixed_dims
 from talweg.prims.lists import elements, parts
 from talweg.trace import control
 from talweg.transform.batch import BatchTensor
@@ -113,7 +113,7 @@ def _part(leaf: Tensor, values: Tensor | None, index: TensorLike | None) -> Any:
     aval = Aval(None, leaf.dtype)
     if leaf.shape.rank is not None:
         aval = Aval(tuple([_inside(base, size) for size in leaf.dims[1:]]), leaf.dtype)
-    params = {"dims": fixed_dims(aval), "dtype": leaf.dtype}
+    params = {"dims": keep_fixed_dims(aval), "dtype": leaf.dtype}
     if base is None or type(values) is BatchTensor or type(index) is BatchTensor:
         return elements.list_get(values, index, **params)
     nodes = base.nodes_of((values, index))

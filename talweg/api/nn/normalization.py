@@ -19,7 +19,7 @@ from talweg.prims.arithmetic import cast
 from talweg.prims.contract import matmul
 from talweg.prims.guarded import div_no_nan
 from talweg.prims.nn import activations
-from talweg.prims.reduce import reduce_sum, reduced_dims
+from talweg.prims.reduce import reduce_dims, reduce_sum
 from talweg.prims.sequences import counting
 from talweg.prims.state import as_factor
 
@@ -38,7 +38,7 @@ def _mean(x: Tensor, axes: tuple) -> Any:
 
 def _drop(x: Tensor, axes: tuple, keepdims: bool) -> Any:
     """Drop `axes` of size 1 from `x`, unless they are to be kept."""
-    return x if keepdims else layout.reshape(x, shape=reduced_dims(x.dims, axes, False))
+    return x if keepdims else layout.reshape(x, shape=reduce_dims(x.dims, axes, False))
 
 
 def _back(x: Tensor, dtype: object) -> Any:

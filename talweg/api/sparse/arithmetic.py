@@ -78,13 +78,15 @@ def add(a: SparseTensor, b: SparseTensor, threshold: TensorLike = 0) -> Any:
         a, b = sparse(b, "sparse.add", "a or b"), a
     if not isinstance(b, SparseTensor):
         return tensor(b, hint=a.dtype) + to_dense(a, validate_indices=False)
-    total = _union(a.narrowed(), b.narrowed(), "sparse.add", arithmetic.add)
+    total = _union(a.narrow_indices(), b.narrow_indices(), "sparse.add", arithmetic.add)
     if isinstance(threshold, (int, float)) and not threshold:
         return total
     size = operators.absolute(total.values)
     limit = tensor(threshold, hint=size.dtype)
     limit = limit if limit.dtype is size.dtype else arithmetic.cast(limit, dtype=size.dtype)
-    met = _union(_ones(a.narrowed()), _ones(b.narrowed()), "sparse.add", arithmetic.add).values
+    met = _union(
+        _ones(a.narrow_indices()), _ones(b.narrow_indices()), "sparse.add", arithmetic.add
+    ).values
     alone = arithmetic.less(met, wrap(np.int32(2)))
     return select_where(total, arithmetic.logical_or(alone, arithmetic.greater_equal(size, limit)))
 
@@ -251,7 +253,7 @@ def sparse_dense_matmul(
             a = contract.adjoint(_matrix(tensor(sp_a))) if not adjoint_a else tensor(sp_a)
             product = sparse_dense_matmul(b if adjoint_b else _adjoint(b), a)
             return contract.adjoint(product)
-    sp_a, dense = sp_a.narrowed(), _matrix(tensor(b, hint=sp_a.dtype))
+    sp_a, dense = sp_a.narrow_indices(), _matrix(tensor(b, hint=sp_a.dtype))
     if len(dims_of(sp_a)) != 2:
         raise invalid("TW203", f"sparse_dense_matmul: sp_a has shape {dims_of(sp_a)}", "a matrix")
     x = _adjoint(sp_a) if adjoint_a else sp_a

@@ -55,7 +55,7 @@ export("SparseTensorSpec")(SparseTensorSpec)
 def sparse(value: object, function: str, argument: str = "sp_input") -> SparseTensor:
     """Return `value` if it is a SparseTensor; TypeError otherwise."""
     if isinstance(value, SparseTensor):
-        return value.narrowed()
+        return value.narrow_indices()
     if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
         return SparseTensor.from_value(value)
     raise type_error(

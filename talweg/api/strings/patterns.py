@@ -22,7 +22,7 @@ def _encode(text: str | bytes) -> bytes:
 
 
 def _replace(s: bytes, pattern: bytes, rewrite: regex.Rewrite, everywhere: bool) -> bytes:
-    return regex.compile_pattern(pattern).replaced(s, rewrite, everywhere)
+    return regex.compile_pattern(pattern).replace(s, rewrite, everywhere)
 
 
 @export("strings.regex_replace", "compat.v1.regex_replace")

@@ -1,4 +1,4 @@
-"""Pictures of graphs: what is in them, how it is grouped, where it is put, how it is drawn.
+"""Pictures of graphs: their items, groups, placement and drawing.
 
 `model.py` makes items, groups and edges of nodes; `layers.py` gives each group's members ranks and
 an order, `placing.py` coordinates; `svg.py` draws that, and `page.py` makes a page in which groups

@@ -1,4 +1,4 @@
-"""The picture of operations that ran at once: what a program without functions and graphs did."""
+"""The picture of operations that ran at once, for programs without functions and graphs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def of_applications(applications: list[tuple], variables: dict[int, str], title:
 
 
 def _draw_input(picture: Picture, operand: object, variables: dict[int, str]) -> DrawnItem:
-    """The box of a value that no operation of the picture made."""
+    """Return the box of a value that no operation of the picture made."""
     name = variables.get(id(operand))
     if name is not None:
         item = DrawnItem(name, "variable", _shape(operand), name)
@@ -65,7 +65,7 @@ def _array(operand: object) -> Any:
 
 
 def _literal(operand: object, made: dict, variables: dict) -> str:
-    """A small value that nothing made, as text; "" for others."""
+    """Return a small value that nothing made, as text; "" for others."""
     if id(operand) in made or id(operand) in variables:
         return ""
     array = np.asarray(_array(operand))

@@ -64,7 +64,7 @@ class EdgeCrossing:
 
 
 def lift_edges(picture: Picture) -> dict[Group, EdgeCrossing]:
-    """The edges of each group: those of items, at the innermost group around both ends."""
+    """Return the edges of each group: those of items, at the innermost group around both ends."""
     crossing: dict[Group, EdgeCrossing] = defaultdict(EdgeCrossing)
     paths: dict[Any, list] = {}
     for source, target in picture.edges:
@@ -83,7 +83,7 @@ def lift_edges(picture: Picture) -> dict[Group, EdgeCrossing]:
 
 
 def arrange(picture: Picture) -> dict[Group, Layers]:
-    """The rows of every group of a picture."""
+    """Return the rows of every group of a picture."""
     edges = lift_edges(picture)
     found, pending = {}, [picture.root]
     while pending:
@@ -97,7 +97,7 @@ def arrange(picture: Picture) -> dict[Group, Layers]:
 def layers_of(
     members: list, edges: list[tuple[Any, Any]], own: EdgeCrossing | None = None
 ) -> Layers:
-    """The rows of members joined by edges; `own` has what is joined with what lies outside."""
+    """Assign members joined by edges to layers; `own` has those joined with members outside."""
     turned = upward(members, edges)
     straight = [(b, a) if (a, b) in turned else (a, b) for a, b in edges]
     straight = list(dict.fromkeys(straight))
@@ -157,7 +157,7 @@ def upward(members: list, edges: list) -> set:
 
 
 def first_of(member: DrawnItem | Group) -> int:
-    """The number of the first item in a member."""
+    """Return the number of the first item in a member."""
     numbers, pending = [], [member]
     while pending:
         each = pending.pop()
@@ -265,7 +265,7 @@ def order(rows: list[list], links: list[tuple[Any, Any]]) -> None:
 
 
 def mean(member: Bend | DrawnItem | Group, neighbours: dict, place: dict) -> float:
-    """The mean place of a member's neighbours; its own without any."""
+    """Return the mean place of a member's neighbours; its own without any."""
     found = neighbours.get(member)
     if not found:
         return place[member]
@@ -273,7 +273,7 @@ def mean(member: Bend | DrawnItem | Group, neighbours: dict, place: dict) -> flo
 
 
 def crossings(rows: list[list], below: dict, place: dict) -> int:
-    """How many pairs of links between neighbouring rows cross (Barth, Jünger and Mutzel 2004)."""
+    """Count the crossing links between neighbouring rows (Barth, Jünger and Mutzel 2004)."""
     total = 0
     for row in rows:
         ends = [place[b] for a in row for b in sorted(below.get(a, ()), key=place.__getitem__)]
@@ -282,7 +282,7 @@ def crossings(rows: list[list], below: dict, place: dict) -> int:
 
 
 def inversions(numbers: list[int]) -> int:
-    """How many pairs stand in the wrong order.
+    """Count the pairs that stand in the wrong order.
 
     >>> inversions([3, 1, 2])
     2

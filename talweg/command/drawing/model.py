@@ -1,4 +1,4 @@
-"""What a picture of a graph shows: items (operations, inputs, variables), in groups, with edges.
+"""The model of a picture: items (operations, inputs, variables), in groups, with edges.
 
 Groups are name scopes, the bodies of branches and loops, and called functions.  Small constants are
 written into what uses them; parts of results, and what only makes an operation wait, are no items.
@@ -46,7 +46,7 @@ class Group:
     members: list[Any] = field(default_factory=list)  # items and groups, as they were made
 
     def above(self) -> list[Group]:
-        """The groups around it, the outermost first, itself last."""
+        """Return the groups around it, the outermost first, itself last."""
         found: list[Any] = []
         group: Any = self
         while group is not None:
@@ -55,7 +55,7 @@ class Group:
         return found[::-1]
 
     def items(self) -> list[DrawnItem]:
-        """The items in it, however deep."""
+        """Return the items in it, however deep."""
         found: list[DrawnItem] = []
         pending: list[Any] = [self]
         while pending:
@@ -67,7 +67,7 @@ class Group:
         return found
 
     def count(self) -> int:
-        """How many items are in it, however deep."""
+        """Count the items in the group, however deep."""
         return len(self.items())
 
     def leading_kind(self) -> str:
@@ -79,7 +79,7 @@ class Group:
         return most if is_most and most in ("gradient", "variable") else ""
 
     def groups(self) -> list[Group]:
-        """The groups directly in it."""
+        """Return the groups directly in it."""
         return [member for member in self.members if isinstance(member, Group)]
 
 
@@ -125,7 +125,7 @@ class Picture:
 
 
 def of_function(concrete: ConcreteFunction) -> Picture:
-    """The picture of a trace of a `tf.function`."""
+    """Return the picture of a trace of a `tf.function`."""
     body = concrete.body
     taken = concrete.captured_inputs
     names = [*concrete._argument_names, *[_name_of_captured(value) for value in taken]]
@@ -174,7 +174,7 @@ def settle(picture: Picture) -> None:
 
 
 def common(groups: list[Any]) -> Group | None:
-    """The innermost scope around all groups."""
+    """Return the innermost scope around all groups."""
     paths = [group.above() for group in groups]
     found = None
     for level in zip(*paths):
@@ -224,7 +224,7 @@ def gather(items: list[DrawnItem], group: Group) -> Group:
 
 
 def of_body(body: Body, title: str) -> Picture:
-    """The picture of a body that stands alone."""
+    """Return the picture of a body that stands alone."""
     maker = _ModelMaker(Picture(title, Group(title, "function")))
     for place, node in enumerate(body.inputs):
         maker.input(node, f"argument {place}", "input", maker.picture.root)
@@ -249,7 +249,7 @@ class _ModelMaker:
     # -- items
 
     def input(self, node: Node, name: str, kind: str, group: Group) -> DrawnItem:
-        """A value from outside."""
+        """Return a value from outside."""
         return self._add(node, DrawnItem(name, kind, _shape(node), name, _line(node)), group)
 
     def nodes(self, nodes: list[Node], group: Group) -> None:
@@ -313,7 +313,7 @@ class _ModelMaker:
         return [item for item in found if item is not None]
 
     def results(self, nodes: Iterable[Node]) -> None:
-        """Mark what the graph is there for."""
+        """Mark the results of the graph."""
         for node in nodes:
             item = self.item_of(node)
             if item is not None:
@@ -336,7 +336,7 @@ class _ModelMaker:
             self._edge(control, item, "control")
 
     def _edge(self, operand: Node, item: DrawnItem, text: str = "") -> None:
-        """The edge from an operand, and the edges from what it waits for."""
+        """Add the edge from an operand, and the edges of control dependencies."""
         node = operand
         while node.prim.role in PASSED_ON and node.inputs:
             for control in node.inputs[1:] if node.prim.role is Role.ORDER else ():
@@ -347,13 +347,13 @@ class _ModelMaker:
             self.picture.join(source, item, text or _shape(operand))
 
     def item_of(self, node: Node) -> DrawnItem | None:
-        """The item that shows a node's result; None if it is written into its users."""
+        """Return the item that shows a node's result; None if it is written into its users."""
         while node.prim.role in PASSED_ON and node.inputs:
             node = node.inputs[0]
         return self.found.get(node)
 
     def scope(self, path: str, group: Group) -> Group:
-        """The group of a name scope inside `group`."""
+        """Return the group of a name scope inside `group`."""
         for part in path.split("/") if path else ():
             key = (group, part)
             found = self.scopes.get(key)
@@ -365,12 +365,12 @@ class _ModelMaker:
 
 
 def shorten(label: str) -> str:
-    """A label that fits into a box: long ones lose their middle."""
+    """Return a label that fits into a box: long ones lose their middle."""
     return label if len(label) <= LONGEST else f"{label[:12]}…{label[13 - LONGEST :]}"
 
 
 def bodies_of(node: Node) -> list[tuple[str, Body]]:
-    """The bodies among a node's parameters, with what they are."""
+    """Return the bodies among a node's parameters, with their roles."""
     found = []
     for key, value in node.key[1]:
         if isinstance(value, Body):
@@ -394,7 +394,7 @@ def is_small(node: Node) -> bool:
 
 
 def name_of(node: Node) -> str:
-    """The name of a node: its graph's, or what the graph would call it if that is gone."""
+    """Return the name of a node: its graph's, or the one a graph would give it."""
     graph = node.table.owner()
     if graph is not None:
         return graph.operation_name(node)
@@ -402,7 +402,7 @@ def name_of(node: Node) -> str:
 
 
 def label_of(node: Node) -> str:
-    """What a box says: the type of operation, with small constants where they are used."""
+    """Return the label of a box: its operation, with small constants where they are used."""
     kind = type_of(node)
     variable = node.params.get("variable")
     if isinstance(variable, Handle):
@@ -432,7 +432,7 @@ def _literal(node: Node) -> str:
 
 
 def kind_of(node: Node) -> str:
-    """What kind of box a node is."""
+    """Return the kind of box of a node."""
     name = node.prim.name
     if name == "placeholder":
         return "input"
@@ -446,7 +446,7 @@ def kind_of(node: Node) -> str:
 
 
 def details_of(node: Node) -> str:
-    """The parameters, and of what operation it is a derivative."""
+    """Return the parameters, and the operation whose derivative the node is."""
     rows = [
         f"{key} = {_parameter(value)}"
         for key, value in node.key[1]

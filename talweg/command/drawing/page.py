@@ -23,7 +23,7 @@ SIZES = {
 
 
 def draw(pictures: list[Picture], depth: int | None = None, title: str = "talweg") -> str:
-    """The page of some pictures."""
+    """Return the page of some pictures."""
     kinds = {item.kind for picture in pictures for item in picture.items}
     data = {
         "sizes": SIZES,
@@ -41,7 +41,7 @@ def draw(pictures: list[Picture], depth: int | None = None, title: str = "talweg
 
 
 def as_data(picture: Picture, depth: int | None = None) -> dict:
-    """A picture for the page's script: items are numbered first, then groups, then bends."""
+    """Return a picture for the page's script: items are numbered first, then groups, then bends."""
     groups, pending = [], [picture.root]
     while pending:
         groups.append(pending.pop())
@@ -113,7 +113,7 @@ def _group(group: Group, layers: Layers, number: dict[Any, int]) -> dict:
 
 
 def facts(picture: Picture) -> str:
-    """What is in a picture, in a sentence."""
+    """Describe the content of a picture in a sentence."""
     counts: dict[str, int] = {}
     for item in picture.items:
         counts[item.kind] = counts.get(item.kind, 0) + 1

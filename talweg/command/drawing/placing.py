@@ -22,7 +22,7 @@ STIFFNESS = 6.0  # how much more a bend pulls than a box: long edges become stra
 
 @dataclass
 class PlacedBox:
-    """Where something stands: its upper left corner and its size."""
+    """The placement of a box: its upper left corner and its size."""
 
     x: float
     y: float
@@ -47,7 +47,7 @@ class PlacedPicture:
 
 
 def size_of(member: DrawnItem | Group) -> tuple[float, float]:
-    """The size of an item or of a folded group."""
+    """Return the size of an item or of a folded group."""
     if isinstance(member, Group):
         return max(70.0, LETTER * len(f"{member.title} ({member.count()})") + 30), FOLDED_HEIGHT
     letters = max(len(member.label), 0.86 * len(member.shape))
@@ -108,7 +108,7 @@ class _Inside:
             self._spread(row, [0.0] * len(row))
         for sweep in range(SWEEPS):
             for row in self.rows if sweep % 2 == 0 else self.rows[::-1]:
-                self._spread(row, [self._wanted(member, sweep) for member in row])
+                self._spread(row, [self._find_ideal_place(member, sweep) for member in row])
         self.left = min([m - self._width(x) / 2 for x, m in self.middles.items()], default=0.0)
         self.right = max([m + self._width(x) / 2 for x, m in self.middles.items()], default=0.0)
         self.heights = [max([self._height(x) for x in row], default=0.0) for row in self.rows]
@@ -119,7 +119,7 @@ class _Inside:
     def _height(self, member: Bend | DrawnItem | Group) -> float:
         return 0.0 if isinstance(member, Bend) else self.sizes[member][1]
 
-    def _wanted(self, member: Bend | DrawnItem | Group, sweep: int) -> float:
+    def _find_ideal_place(self, member: Bend | DrawnItem | Group, sweep: int) -> float:
         above, below = self.neighbours.get(member, ((), ()))
         near = (above if sweep % 2 == 0 else below) if sweep < SWEEPS - 2 else (*above, *below)
         if not near:
@@ -127,7 +127,7 @@ class _Inside:
         return sum([self.middles[other] for other in near]) / len(near)
 
     def _spread(self, row: list, wanted: list[float]) -> None:
-        """Put a row as near to what is wanted as it goes."""
+        """Put the members of a row as near to their ideal places as they can be."""
         offsets, place = [], 0.0
         for i, member in enumerate(row):
             if i:
@@ -140,7 +140,7 @@ class _Inside:
             self.middles[member] = start + offset
 
     def size(self, least: float) -> tuple[float, float]:
-        """The size of the group when open; at least as wide as its title."""
+        """Return the size of the group when open; at least as wide as its title."""
         gaps = ROW_GAP * max(0, len(self.rows) - 1)
         height = sum(self.heights) + gaps + HEADER + PADDING
         return max(least, self.right - self.left + 2 * PADDING), height
@@ -163,7 +163,7 @@ class _Inside:
 
 
 def _neighbours(layers: Layers) -> dict[Any, tuple[list, list]]:
-    """What stands above and below each member and bend, joined with it."""
+    """Return the neighbours above and below each member and bend."""
     found: dict[Any, tuple[list, list]] = {}
     for chain in layers.chains():
         for upper, lower in zip(chain, chain[1:]):
@@ -173,7 +173,7 @@ def _neighbours(layers: Layers) -> dict[Any, tuple[list, list]]:
 
 
 def pool_adjacent_violators(wanted: list[float], weights: list[float]) -> list[float]:
-    """The numbers nearest to `wanted` that do not fall.
+    """Return the numbers nearest to `wanted` that do not fall.
 
     >>> pool_adjacent_violators([1.0, 3.0, 2.0], [1.0, 1.0, 1.0])
     [1.0, 2.5, 2.5]

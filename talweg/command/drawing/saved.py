@@ -47,7 +47,7 @@ def pictures_of(path: str) -> list[Picture]:
 
 
 def read(path: str) -> Any:
-    """The GraphDef in a file; ValueError if there is none."""
+    """Return the GraphDef in a file; ValueError if there is none."""
     name = Path(path).name
     if ".tfevents." in name:
         return _of_events(path)
@@ -72,7 +72,7 @@ def read(path: str) -> Any:
 
 
 def _parse_graph(data: bytes) -> Any:
-    """A GraphDef, or that of a SavedModel's first part."""
+    """Return a GraphDef, or that of a SavedModel's first part."""
     message = import_module("tensorboard.compat.proto.graph_pb2").GraphDef()
     try:
         message.ParseFromString(data)
@@ -88,12 +88,12 @@ def _parse_graph(data: bytes) -> Any:
 
 
 def _first_part(data: bytes) -> bytes:
-    """The bytes of field 2 of a message: the meta graph of a SavedModel."""
+    """Return the bytes of field 2 of a message: the meta graph of a SavedModel."""
     return next((part for number, part in read_fields(data) if number == 2), b"")
 
 
 def _of_events(path: str) -> Any:
-    """The last graph in an event file."""
+    """Return the last graph in an event file."""
     loader = import_module("tensorboard.backend.event_processing.event_file_loader")
     message = import_module("tensorboard.compat.proto.graph_pb2").GraphDef()
     found = False
@@ -107,12 +107,12 @@ def _of_events(path: str) -> Any:
 
 
 def of_message(message: Any, title: str) -> Picture:
-    """The picture of a GraphDef."""
+    """Return the picture of a GraphDef."""
     return _draw(message.node, title)
 
 
 def of_function(function: Any) -> Picture:
-    """The picture of a function of a graph's library."""
+    """Return the picture of a function of a graph's library."""
     return _draw(
         function.node_def,
         function.signature.name,
@@ -179,7 +179,7 @@ def _shape(node: Node) -> str:
 
 
 def _literal(node: Node) -> str:
-    """A small constant as text; "" for other nodes."""
+    """Return a small constant as text; "" for other nodes."""
     if node.op != "Const" or "value" not in node.attr:
         return ""
     tensor = node.attr["value"].tensor

@@ -1,4 +1,4 @@
-"""A picture as SVG: groups, edges, boxes, with what is known of each as its tooltip."""
+"""A picture as SVG: groups, edges, boxes, each with its details as a tooltip."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def draw(picture: Picture, depth: int | None = None, most: int = 90) -> str:
 
 
 def document(picture: Picture, layers: dict[Group, Layers], placed: PlacedPicture) -> str:
-    """The SVG of a picture that has its places."""
+    """Return the SVG of a picture that has its places."""
     width, height = max(placed.width, 560) + 16, placed.height + LEGEND_HEIGHT + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
@@ -71,7 +71,7 @@ def document(picture: Picture, layers: dict[Group, Layers], placed: PlacedPictur
 
 
 def legend(picture: Picture) -> str:
-    """What the colours mean, of those that occur."""
+    """Draw the legend of the colours that occur."""
     present = {item.kind for item in picture.items}
     parts, x = [], 12.0
     for kind, (fill, border) in COLOURS.items():
@@ -86,7 +86,7 @@ def legend(picture: Picture) -> str:
 
 
 def visible(member: Any, placed: PlacedPicture) -> Any:
-    """What is seen of an item: itself, or the folded group it is in."""
+    """Return the visible form of an item: itself, or the folded group it is in."""
     if member in placed.boxes:
         return member
     for group in member.parent.above():
@@ -97,7 +97,7 @@ def visible(member: Any, placed: PlacedPicture) -> Any:
 
 
 def edges_of(picture: Picture, layers: dict[Group, Layers], placed: PlacedPicture) -> list[dict]:
-    """The edges between what is seen, with the points they go through."""
+    """Return the edges between visible members, with the points they go through."""
     edges_seen: dict[tuple, dict] = {}
     for (source, target), text in picture.edges.items():
         a, b = visible(source, placed), visible(target, placed)
@@ -116,7 +116,7 @@ def edges_of(picture: Picture, layers: dict[Group, Layers], placed: PlacedPictur
 
 
 def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: PlacedPicture) -> list[tuple]:
-    """Where an edge goes, from the end of one box to the beginning of another."""
+    """Route an edge from the end of one box to the beginning of another."""
     path, other = [*a.parent.above(), a], [*b.parent.above(), b]
     depth = 0
     while path[depth] is other[depth]:
@@ -154,7 +154,7 @@ def upright(bend: tuple[float, float, float], is_turned: bool) -> list[tuple[flo
 
 
 def edge_text(edge: dict) -> str:
-    """An edge as a smooth line, upright at every bend."""
+    """Return an edge as a smooth line, upright at every bend."""
     points, texts = edge["points"], edge["texts"]
     control = all(text == "control" for text in texts)
     classes = "edge" + (" control" if control else "") + (" across" if edge["across"] else "")
@@ -166,7 +166,7 @@ def edge_text(edge: dict) -> str:
 
 
 def path_of(points: list[tuple[float, float]]) -> str:
-    """The smooth line through points."""
+    """Return the smooth line through points."""
     (x, y), *rest = points
     parts = [f"M{x:.1f} {y:.1f}"]
     for following in rest:
@@ -178,12 +178,12 @@ def path_of(points: list[tuple[float, float]]) -> str:
 
 
 def is_open(member: DrawnItem | Group, box: PlacedBox) -> bool:
-    """Whether a member of a picture is a group that shows what is in it."""
+    """Whether a member of a picture is a group that shows its content."""
     return isinstance(member, Group) and box.height > FOLDED_HEIGHT
 
 
 def title_text(group: Group, box: PlacedBox) -> str:
-    """The title of an open group, which stands over the edges."""
+    """Return the title of an open group, which stands over the edges."""
     return (
         f'<text class="title over" x="{box.x + 10:.1f}" y="{box.y + 15:.1f}">'
         f"{escape(group.title)}</text>"
@@ -209,7 +209,7 @@ def group_text(group: Group, box: PlacedBox) -> str:
 
 
 def item_text(item: DrawnItem, box: PlacedBox) -> str:
-    """A box with its label and shape."""
+    """Return a box with its label and shape."""
     fill, border = COLOURS[item.kind]
     thick = 2.4 if item.is_result else 1
     radius = 18 if item.kind in ("input", "variable") else 5

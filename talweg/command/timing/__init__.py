@@ -1,4 +1,4 @@
-"""Where the time of a program goes: measured while it runs, told by line, operation and kernel.
+"""Profiles: the time of a program by line, operation and kernel, measured while it runs.
 
 `clock.py` counts time by what it is spent on; `seams.py` puts it round operations, programs, traces
 and compilations while a profile is on; `sampler.py` looks at which line Python is; `report.py`

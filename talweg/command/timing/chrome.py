@@ -11,7 +11,7 @@ from talweg.core.provenance import describe
 
 
 def events_of(clock: Clock) -> list[dict]:
-    """The events in Chrome's format; times in microseconds."""
+    """Return the events in Chrome's format; times in microseconds."""
     lines: dict[Any, str] = {}
     events = []
     for key, thread, start, length in clock.events:

@@ -11,7 +11,7 @@ MOST_EVENTS = 500_000  # kept for the trace; what is counted goes on
 
 
 class Key(NamedTuple):
-    """What time is spent on."""
+    """The key of a time: its kind, name and line."""
 
     kind: str  # operation, step, compiled, trace, compile, gradient
     name: str
@@ -20,7 +20,7 @@ class Key(NamedTuple):
 
 @dataclass
 class Spent:
-    """How often, and how long: without and with what was under way inside; bytes of results."""
+    """The count and time of one key: without and with calls inside; bytes of results."""
 
     calls: int = 0
     own: int = 0  # nanoseconds
@@ -51,7 +51,7 @@ class Clock:
 
     @property
     def stack(self) -> list[list[int]]:
-        """What is under way in this thread: its start, and the time of what was inside."""
+        """The calls under way in this thread: their starts, and the time of calls inside."""
         try:
             return self._local.stack
         except AttributeError:
@@ -64,7 +64,7 @@ class Clock:
         self.stack.append([perf_counter_ns(), 0])
 
     def leave(self, key: Key, calls: int = 1, size: int = 0) -> int:
-        """What began last is over; its whole time."""
+        """End the interval that began last; return its whole time."""
         now = perf_counter_ns()
         stack = self.stack
         start, inside = stack.pop()

@@ -1,4 +1,4 @@
-"""What a profile says: the time by kind, line, operation, and kernel of compiled programs."""
+"""The report of a profile: the time by kind, line, operation, and kernel of compiled programs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReportRow:
 
 @dataclass
 class LineProfile:
-    """What was measured."""
+    """The measurements of a profile."""
 
     clock: Clock
     samples: dict[tuple, float]  # line -> seconds
@@ -57,7 +57,7 @@ class LineProfile:
         return self.clock.total / 1e9
 
     def kinds(self) -> dict[str, Spent]:
-        """What was spent by kind, and what is left for Python."""
+        """Return the time by kind, and the rest, which is Python's."""
         found: dict[str, Spent] = {}
         for key, spent in self.clock.spent.items():
             add(found.setdefault(key.kind, Spent()), spent)
@@ -102,7 +102,7 @@ class LineProfile:
         return sorted(rows.values(), key=lambda row: -(row.seconds + row.python))
 
     def _shares(self) -> dict[str, list[tuple[Place | None, str, float]]]:
-        """Of each compiled program, the part of its time that each kernel takes, with its line."""
+        """Return, for each compiled program, each kernel's part of its time, with its line."""
         found = {}
         for name, times in self.kernels:
             total = sum(each.seconds for each in times) or 1.0
@@ -129,7 +129,7 @@ def count(row: ReportRow, name: str, seconds: float, calls: int) -> None:
 
 
 def own_place(origin: tuple) -> Place | None:
-    """The place of an origin; of a derivative, where the operation itself stands."""
+    """Return the place of an origin; of a derivative, where the operation itself stands."""
     if origin is None:
         return None
     if type(origin) is Derived and origin.forward is not None:
@@ -138,14 +138,14 @@ def own_place(origin: tuple) -> Place | None:
 
 
 def place_in(text: str) -> Place | None:
-    """The place in a kernel's description: `file:12, in step: ...`."""
+    """Return the place in a kernel's description: `file:12, in step: ...`."""
     head, _, rest = text.partition(", in ")
     file, _, line = head.rpartition(":")
     return Place(file, int(line), rest.partition(":")[0]) if line.isdigit() else None
 
 
 def kernels(labels: dict[int, str], repeats: int = 20) -> list[tuple[str, list[Any]]]:
-    """The times of the kernels of all compiled programs that were called, measured now."""
+    """Return the times of the kernels of all compiled programs that were called, measured now."""
     try:
         programs = kernel_profile.CALLED  # imports LLVM
     except ImportError:
@@ -167,7 +167,7 @@ def end_profiles(labels: dict[int, str]) -> None:
 
 
 def text(profile: LineProfile, top: int = 15) -> str:
-    """The profile for people."""
+    """Return the profile for people."""
     parts = [summary(profile), line_table(profile, top), operation_table(profile, top)]
     if profile.kernels:
         tables = [kernel_table(name, times, top) for name, times in profile.kernels]
@@ -178,7 +178,7 @@ def text(profile: LineProfile, top: int = 15) -> str:
 
 
 def kernel_table(name: str, times: list[Any], top: int) -> str:
-    """The kernels of a compiled program that take longest."""
+    """Return the kernels of a compiled program that take longest."""
     head, *rows, total = kernel_profile.table(times).splitlines()
     lines = [name, head, *rows[:top]]
     if len(rows) > top:
@@ -188,7 +188,7 @@ def kernel_table(name: str, times: list[Any], top: int) -> str:
 
 
 def summary(profile: LineProfile) -> str:
-    """What the time went to, in all."""
+    """Summarize the time of the whole program."""
     lines = [f"{profile.total:.3f} s in all"]
     kinds = profile.kinds()
     for kind, words in (*WORDS.items(), ("python", "Python, and everything else")):
@@ -201,7 +201,7 @@ def summary(profile: LineProfile) -> str:
 
 
 def line_table(profile: LineProfile, top: int) -> str:
-    """The lines that take longest."""
+    """Return the lines that take longest."""
     rows = [row for row in profile.lines() if row.seconds + row.python > 0]
     if not rows:
         return ""
@@ -223,7 +223,7 @@ def line_table(profile: LineProfile, top: int) -> str:
 
 
 def format_line(place: Place) -> str:
-    """A line, with its file's name alone."""
+    """Return a line, with its file's name alone."""
     source = place.source
     text = place_text(place.file, place.line)
     text = text if text.startswith("Cell In") else f"{Path(place.file).name}:{place.line}"
@@ -231,7 +231,7 @@ def format_line(place: Place) -> str:
 
 
 def operation_table(profile: LineProfile, top: int) -> str:
-    """The operations that take longest."""
+    """Return the operations that take longest."""
     rows = profile.operations()
     if not rows:
         return ""
@@ -249,7 +249,7 @@ def operation_table(profile: LineProfile, top: int) -> str:
 
 
 def as_data(profile: LineProfile) -> dict:
-    """The profile for programs that read JSON; times in seconds."""
+    """Return the profile for programs that read JSON; times in seconds."""
     split: dict[str, dict] = defaultdict(dict)
     for kind, spent in profile.kinds().items():
         split[kind] = {"seconds": spent.own / 1e9, "calls": spent.calls}

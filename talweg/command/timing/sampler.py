@@ -1,4 +1,4 @@
-"""Where Python is, looked at every few milliseconds: the time that no operation accounts for."""
+"""Samples of Python's stack every few milliseconds: the time that no operation accounts for."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ IMPORT = "_find_and_load"  # Python's own function that every import of a new mo
 
 
 def place_of(frame: FrameType | None) -> tuple | None:
-    """The innermost line that is the program's; of an installed package if there is none.
+    """Return the innermost line that is the program's; of an installed package if there is none.
 
     An import of a package is a place of its own, ("", 0, "importing keras"): it is paid once,
     wherever the package is needed first, and is no time of the line that stands there.

@@ -1,4 +1,4 @@
-"""Where the clock is put while a profile is on: round operations, programs, traces, compilations.
+"""The functions that a profile wraps with its clock: operations, programs, traces, compilations.
 
 These are the few functions through which all work goes.  They are replaced inside the block and put
 back after it, so that nothing is paid without a profile.  Steps of the interpreter are told by its
@@ -105,7 +105,7 @@ def operators(clock: Clock, name: str, plain: Callable) -> Any:
 
 
 def bytes_of(result: object) -> int:
-    """The bytes of a result, or of several."""
+    """Return the bytes of a result, or of several."""
     if type(result) is tuple:
         return sum(map(bytes_of, result))
     array = result._array if isinstance(result, EagerTensor) else None
@@ -113,7 +113,7 @@ def bytes_of(result: object) -> int:
 
 
 def programs(clock: Clock, plain: Callable) -> Any:
-    """Calls of functions and sessions: what is not interpreted in them is compiled code."""
+    """Time calls of functions and sessions: all but the interpreter's time is compiled code's."""
 
     def run(program: Program, arguments: list, state: Any, watch: GraphWatch | None = None) -> list:
         clock.enter()
@@ -168,7 +168,7 @@ class StepTimer:
 def compilations(clock: Clock, plain: Callable) -> Any:
     """Programs that are compiled."""
 
-    def compiled(
+    def compile_timed(
         program: Program, arguments: list, state: Variables | dict, anew: bool = True
     ) -> Any:
         clock.enter()
@@ -182,16 +182,16 @@ def compilations(clock: Clock, plain: Callable) -> Any:
         finally:
             clock.leave(Key("compile", program_name(program.name), origin))
 
-    return compiled
+    return compile_timed
 
 
 def program_name(name: str) -> str:
-    """What a program is called: a session's has no name of its own."""
+    """Return the name of a program: a session's has none of its own."""
     return "session.run" if name == "program" else name
 
 
 def label(name: str, origin: tuple | None, clock: Clock) -> str:
-    """What a compiled program is called, unlike all others: a session's by its line."""
+    """Return a name for a compiled program that no other has: a session's by its line."""
     found = program_name(name)
     if name == "program" and origin is not None:
         found += f" at {Path(origin[0].co_filename).name}:{line_of(origin)}"

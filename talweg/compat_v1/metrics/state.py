@@ -13,7 +13,7 @@ from talweg.core import dispatch
 from talweg.core.dims import broadcast, differ
 from talweg.core.dtypes import bool_, float32
 from talweg.core.errors import NeedsStaticError, invalid, value_error
-from talweg.eager.graph_variable import updated_value
+from talweg.eager.graph_variable import take_update
 from talweg.trace.opaque_calls import call_in_graph
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class MetricState:
         """Return (the value, the update, which gives the value after it or `updated`)."""
         value = compute(*[v.read_value() for v in self.variables])
         pairs = zip(self.variables, self.changes)
-        grown = [updated_value(v.assign_add(change)) for v, change in pairs]
+        grown = [take_update(v.assign_add(change)) for v, change in pairs]
         with default_graph().control_dependencies(grown):
             update = (updated or compute)(*[look_up("identity")(x) for x in grown])
         for collections, x in ((self.metrics, value), (self.updates, update)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.doctor.absent import remedies
 from talweg.doctor.absent.explanation import Explanation, PathStep
-from talweg.doctor.absent.flow import SMOOTH, Break, Flow, breaks_before, needed_for, way_on
+from talweg.doctor.absent.flow import SMOOTH, Break, Flow, breaks_before, find_needed, way_on
 from talweg.doctor.findings import Place
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ def find_break(case: Case) -> Explanation | None:
     """An operation between source and target has no derivative."""
     if not case.reached:
         return None
-    onward = needed_for(case.flow, case.targets)
+    onward = find_needed(case.flow, case.targets)
     found = breaks_before(case.flow, case.targets, onward)
-    return explained_break(case, found[0], found[1:], onward) if found else None
+    return explain_break(case, found[0], found[1:], onward) if found else None
 
 
 def custom_break(case: Case) -> Explanation | None:
@@ -31,13 +31,13 @@ def custom_break(case: Case) -> Explanation | None:
     found = [one for one in case.flow.breaks if one.kind == "custom"]
     if not found:
         return None
-    onward = needed_for(case.flow, case.targets)
+    onward = find_needed(case.flow, case.targets)
     on_the_way = [one for one in found if one.result in onward]
-    return explained_break(case, on_the_way[0], [], onward) if on_the_way else None
+    return explain_break(case, on_the_way[0], [], onward) if on_the_way else None
 
 
-def explained_break(case: Case, first: Break, others: list[Break], onward: dict) -> Explanation:
-    """The explanation of a break, with the way to it and from it on."""
+def explain_break(case: Case, first: Break, others: list[Break], onward: dict) -> Explanation:
+    """Return the explanation of a break, with the way to it and from it on."""
     flow = case.flow
     path = list(case.steps(flow.path_to(first.operand)))
     beyond = case.steps(way_on(onward, first.result), "after")
@@ -48,7 +48,7 @@ def explained_break(case: Case, first: Break, others: list[Break], onward: dict)
         others = [*others, *[inner for _, inner, _ in at.inside[1:]]]  # in other branches
         flow_at, at, output = at.inside[0]
         path += [outer[-1], *case.steps(flow_at.path_to(at.operand), flow=flow_at)]
-        numbers = way_on(needed_for(flow_at, [output]), at.result)
+        numbers = way_on(find_needed(flow_at, [output]), at.result)
         beyond = (*case.steps(numbers, "after", flow_at), *beyond)
     breaking = step_in(case, flow_at, at, "break")
     kind, code, verdict, remedy = _cause(at, call_text(at.operation[0].name, breaking.code))
@@ -70,7 +70,7 @@ def explained_break(case: Case, first: Break, others: list[Break], onward: dict)
 
 
 def step_in(case: Case, flow: Flow, at: Break, role: str) -> PathStep:
-    """The operation of a break as a step."""
+    """Return the operation of a break as a step."""
     operation = flow.operations[at.number]
     keys = operation[2]
     return case.step(operation, role, keys.index(at.result) if at.result in keys else 0)
@@ -90,7 +90,7 @@ def _where(at: Break) -> str:
 
 
 def call_text(name: str, code: str) -> str:
-    """How to call an operation: by its name, and by the function it is a part of."""
+    """Return the text of a call of an operation: its name, and the function it is a part of."""
     found = CALL.match(code)
     if found is None:
         return name
@@ -102,7 +102,7 @@ def call_text(name: str, code: str) -> str:
 
 
 def _cause(at: Break, called: str) -> tuple[str, str, str, str]:
-    """The cause of a break: kind, code, verdict, remedy."""
+    """Return the cause of a break: kind, code, verdict, remedy."""
     prim = at.operation[0]
     name = prim.name
     if at.kind == "custom":

@@ -56,7 +56,7 @@ def left(case: Case) -> Explanation | None:
 
 
 def _may_lead_on(case: Case, origin: Origin | None) -> bool:
-    """Whether what a line computes may get into the target, as far as the text tells."""
+    """Whether the value that a line computes may get into the target, as far as the text tells."""
     program, names = case.program, case.words.target_names
     if program is None or origin is None or not names or not case.recorded:
         return True
@@ -85,11 +85,11 @@ def _exit_name(entry: str) -> str:
 
 
 def left_by_a_session(case: Case) -> Explanation | None:
-    """The target of a graph is computed from what a session gave."""
+    """Explain a target of a graph that was computed from an array which a session gave."""
     program, names = case.program, case.words.target_names
     if not case.evidence.in_graph or program is None or not names or case.evidence.parts:
         return None
-    evaluation = program.evaluated_on_the_way(names)
+    evaluation = program.locate_evaluation(names)
     if evaluation is None:
         return None
     return case.answer(

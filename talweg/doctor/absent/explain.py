@@ -1,4 +1,4 @@
-"""Why is this gradient None?  From what a tape or graph knows (`Evidence`) to an `Explanation`.
+"""Explain an absent gradient: the evidence of a tape or graph gives an `Explanation`.
 
 The causes are tried in an order in which the first that holds is the one to mend: what was asked
 for, what became of the tape, an operation that breaks the path, a value that left it, a source that
@@ -79,13 +79,13 @@ class Case:
 
     # -- what the program's text tells
 
-    def made_at(self, names: list[str]) -> Any:
-        """Where the value with these names was computed, as far as the text says."""
+    def locate_making(self, names: list[str]) -> Any:
+        """Locate the line that computed the value with these names, as far as the text tells."""
         scene = self.evidence.scene
         if self.program is None or scene is None or self.program.tree is None:
             return None
         here = scene.code.co_filename == self.program.code.co_filename
-        return self.program.made_at(names, self.words.asked_at + 1 if here else sys.maxsize)
+        return self.program.locate_making(names, self.words.asked_at + 1 if here else sys.maxsize)
 
     @property
     def block(self) -> tuple[int, int] | None:
@@ -95,7 +95,7 @@ class Case:
     def answer(
         self, kind: str, code: str, verdict: str, remedy: str = "", **more: Any
     ) -> Explanation:
-        """An explanation in the words of this case."""
+        """Return an explanation in the words of this case."""
         named = [line for line in more.pop("lines", ()) if line is not None]
         lines = tuple(dict.fromkeys(named))
         return Explanation(
@@ -110,7 +110,7 @@ class Case:
         )
 
     def steps(self, numbers: list[int], role: str = "connected", flow: Flow | None = None) -> tuple:
-        """The operations with these numbers as steps of a path."""
+        """Return the operations with these numbers as steps of a path."""
         flow = flow or self.flow
         if len(numbers) <= 2 * KEPT:
             operations = [flow.operations[number] for number in numbers]
@@ -123,7 +123,7 @@ class Case:
         return (*first, between, *last)
 
     def step(self, operation: tuple, role: str = "connected", place: int = 0) -> PathStep:
-        """An operation as a step of a path; `place` says which of its results leads on."""
+        """Return an operation as a step of a path; `place` says which of its results leads on."""
         prim, operands, _, _, origin, results = operation
         value = value_text(results[place]) if results else ""
         beside = tuple(
@@ -146,7 +146,7 @@ class Case:
 
 
 def explain_gradient(evidence: Evidence, walker: Walker | None = None) -> Explanation:
-    """The explanation for what is known of a gradient; a walker serves all sources of a tape."""
+    """Explain a gradient from its evidence; a walker serves all sources of a tape."""
     case = Case(evidence, walker)
     for cause in (*ASKED, *breaks.CAUSES, *unused.CAUSES):
         found = cause(case)
@@ -164,7 +164,7 @@ def not_a_target(case: Case) -> Explanation | None:
     if not bad:
         return None
     kind = type(bad[0]).__name__
-    origin = case.made_at(case.words.target_names)
+    origin = case.locate_making(case.words.target_names)
     return case.answer(
         "target is no tensor",
         "TW335",
@@ -200,7 +200,7 @@ def never_entered(case: Case) -> Explanation | None:
     )
 
 
-def used_tape_error(case: Case) -> Explanation | None:
+def find_used_tape(case: Case) -> Explanation | None:
     """A tape that is not persistent was used, and has let go of its records."""
     if case.evidence.state != "used up":
         return None
@@ -219,7 +219,7 @@ def integer_source(case: Case) -> Explanation | None:
     dtype = case.source.dtype
     if dtype is None or dtype.is_differentiable:
         return None
-    made = case.made_at(case.words.source_names)
+    made = case.locate_making(case.words.source_names)
     return case.answer(
         "source dtype",
         "TW323",
@@ -252,4 +252,4 @@ def find_connected(case: Case) -> Explanation | None:
     return case.answer("connected", "", "the path is connected", path=path, notes=notes)
 
 
-ASKED = (not_a_target, not_a_source, never_entered, used_tape_error, integer_source, find_connected)
+ASKED = (not_a_target, not_a_source, never_entered, find_used_tape, integer_source, find_connected)

@@ -1,4 +1,4 @@
-"""What the doctor answers when somebody asks for an absent gradient: `Explanation`.
+"""`Explanation`: the doctor's answer to a question about an absent gradient.
 
 It is a value first; `str` gives it for a terminal, `_repr_html_` for a notebook, `svg` for a
 picture.
@@ -63,7 +63,7 @@ class PathStep:
         role: str = "connected",
         beside: tuple[str, ...] = (),
     ) -> PathStep:
-        """The step of an operation made at `origin`."""
+        """Return the step of an operation made at `origin`."""
         if origin is None:
             return cls(name, value, role=role, beside=beside)
         place = Place(origin[0].co_filename, line_of(origin), origin[0].co_name)
@@ -125,23 +125,23 @@ class Explanation:
         return f"{self.verdict}  [{self.code}]" if self.code else self.verdict
 
     def __str__(self) -> str:
-        return self._told(self._title())
+        return self._tell(self._title())
 
     __repr__ = __str__
 
     def in_an_error(self) -> str:
-        """All of it as the message of an error."""
+        """Return all of it as the message of an error."""
         title = f"There is no gradient of {self.target} by {self.source}: {self.headline}"
-        return f"{self._told(title)}  [TW301]"
+        return f"{self._tell(title)}  [TW301]"
 
-    def _told(self, title: str) -> str:
+    def _tell(self, title: str) -> str:
         parts = [title]
         parts += [
             f"  at {_place_text(place)}" + _code_text(place, self.breaking)
             for place in self.lines[:4]
         ]
         if self.path or self.breaking:
-            parts.append("\n".join(self._drawn_path()))
+            parts.append("\n".join(self._draw_path()))
         parts += [f"  also: {note}" for note in self.notes]
         if self.remedy:
             head, *rest = self.remedy.splitlines()
@@ -161,8 +161,8 @@ class Explanation:
         cure = f" Try: {remedy[0]}" if remedy else ""
         return f"no gradient for {self.source}: {self.verdict}{where}.{cure}  [{self.code}]"
 
-    def _drawn_path(self) -> list[str]:
-        """The path, a line for each operation, from the source down to the target."""
+    def _draw_path(self) -> list[str]:
+        """Return the path, a line for each operation, from the source down to the target."""
         file = self._file
         rows: list[tuple[str, ...]] = [("", self.source, self._own_flow(), "", "")]
         rows += [("|", *_columns(step, file)) for step in _shorten_path(self.path)]
@@ -189,7 +189,7 @@ class Explanation:
         return places[0].file if places else ""
 
     def as_dict(self) -> dict:
-        """What it says, for JSON."""
+        """Return the explanation's content, for JSON."""
         own = {
             name: getattr(self, name)
             for name in ("kind", "code", "verdict", "target", "source", "remedy")
@@ -206,7 +206,7 @@ class Explanation:
     # -- pictures
 
     def svg(self, title: bool = True) -> str:
-        """The way from source to target as a picture: what is connected, and the break in red."""
+        """Draw the way from source to target: connected parts, and the break in red."""
         boxes = [PictureBox(self.source, self._own_flow(), "source")]
         file = self._file
         boxes += [_box(step, file) for step in _shorten_path(self.path)]
@@ -255,7 +255,7 @@ class Explanations(tuple):
 
     @property
     def absent(self) -> list[Explanation]:
-        """Those of sources without a gradient."""
+        """The explanations of sources without a gradient."""
         return [each for each in self if not each.connected]
 
     def __iter__(self) -> Iterator[Explanation]:
@@ -263,7 +263,7 @@ class Explanations(tuple):
 
     @property
     def troubled(self) -> list[Explanation]:
-        """Those without a gradient, or with one that is zero, NaN, too small or too large."""
+        """The explanations of gradients that are absent, zero, NaN, too small or too large."""
         return [each for each in self if not each.healthy]
 
     def _head(self) -> str:
@@ -275,7 +275,7 @@ class Explanations(tuple):
         return f"{head}; {', '.join(bad)}" if bad else head
 
     def norms(self) -> list[str]:
-        """A line for each source with a known norm, if one is not as it should be."""
+        """Return a line for each source with a known norm, if one is not as it should be."""
         if all([each.healthy for each in self]):
             return []
         known = [each for each in self if each.norm is not None]
@@ -286,8 +286,8 @@ class Explanations(tuple):
             for each in known
         ]
 
-    def grouped(self) -> list[list[Explanation]]:
-        """Those with a trouble, the ones with one cause at one place together."""
+    def group(self) -> list[list[Explanation]]:
+        """Group the explanations of troubles: those with one cause at one place together."""
         groups: dict[Any, list[Explanation]] = {}
         for each in self.troubled:
             place = each.breaking.place if each.breaking else each.lines[:1]
@@ -298,7 +298,7 @@ class Explanations(tuple):
 
     def __str__(self) -> str:
         parts = ["\n".join([self._head(), *self.norms()])]
-        for first, *others in self.grouped():
+        for first, *others in self.group():
             parts.append(str(first))
             if others:
                 parts[-1] += f"\n  the same for {_list_steps([each.source for each in others])}"
@@ -309,7 +309,7 @@ class Explanations(tuple):
     def _repr_html_(self) -> str:
         norms = html.escape("\n".join(self.norms()))
         parts = [f"<div>{html.escape(self._head())}</div>", preformat(norms)]
-        for first, *others in self.grouped():
+        for first, *others in self.group():
             same = f"the same for {_list_steps([each.source for each in others])}" if others else ""
             parts += [first._repr_html_(), f"<div>{html.escape(same)}</div>"]
         return "\n".join(parts)
@@ -325,7 +325,7 @@ def _columns(step: PathStep, file: str) -> tuple[str, str, str, str]:
 
 
 def _where(step: PathStep, file: str) -> str:
-    """The line and code of a step; with its file if that is not the one meant anyhow."""
+    """Return the line and code of a step; with its file if that is not the one meant anyhow."""
     if step.place is None:
         return ""
     place = f"line {step.place.line}"
@@ -344,7 +344,7 @@ def _step_dict(step: PathStep) -> dict:
 
 
 def _shorten_path(steps: tuple[PathStep, ...]) -> list[PathStep]:
-    """The steps, those in the middle of a long way replaced by their number."""
+    """Return the steps, those in the middle of a long way replaced by their number."""
     if len(steps) <= SHOWN:
         return list(steps)
     half = (SHOWN - 1) // 2
@@ -371,7 +371,7 @@ def _columns_on(place: Place, breaking: PathStep | None) -> tuple[int, int] | No
 
 
 def _code_text(place: Place, breaking: PathStep | None) -> str:
-    """The code of a line, its expression underlined."""
+    """Return the code of a line, its expression underlined."""
     source = place.source
     if not source:
         return ""
@@ -383,7 +383,7 @@ def _code_text(place: Place, breaking: PathStep | None) -> str:
 
 
 def _mark_expression(place: Place, breaking: PathStep | None) -> str:
-    """The code of a line as HTML, its expression marked."""
+    """Return the code of a line as HTML, its expression marked."""
     source = place.source
     columns = _columns_on(place, breaking)
     if columns is None or columns[0] < 0:

@@ -1,4 +1,4 @@
-"""How far dependence and differentiability reach from the sources of a gradient.
+"""Reachability analysis: how far dependence and differentiability reach from a gradient's sources.
 
 A value is reached *smoothly* (2) if a gradient comes back from it, *plainly* (1) if it merely
 depends on a source.  A break is an operation with an operand that is reached smoothly and a result
@@ -26,7 +26,7 @@ Operation = tuple  # (primitive, keys of operands, keys of results, parameters, 
 
 @dataclass
 class Break:
-    """Where a path stops being differentiable.
+    """A point where a path stops being differentiable.
 
     kind: "rule" (no derivative by these operands: `reason`), "dtype" (the result is no float),
     "stopped" (taken as a constant on request), "custom" (a user's gradient function gave None).
@@ -53,7 +53,7 @@ class Write:
 
 @dataclass
 class Flow:
-    """What is reached from some keys over a list of operations."""
+    """The keys that a list of operations reaches from some first keys, with a level for each."""
 
     operations: list[Operation]
     level: dict[Any, int]
@@ -64,7 +64,7 @@ class Flow:
     sources: frozenset = frozenset()
 
     def path_to(self, key: int) -> list[int]:
-        """The operations from a source to the value `key`, by number, in order."""
+        """Return the operations from a source to the value `key`, by number, in order."""
         numbers: list[int] = []
         while key in self.parent and key not in self.sources:
             number, key = self.parent[key]
@@ -78,7 +78,7 @@ class Flow:
 
 
 class Walker:
-    """Walks records and bodies; remembers what it found about bodies."""
+    """Walks records and bodies, and remembers the answer for each body."""
 
     def __init__(self, cuts: Iterable[int] = ()):
         self._bodies: dict[tuple, tuple[list[int], Flow]] = {}
@@ -89,7 +89,7 @@ class Walker:
     # -- lists of operations
 
     def over_records(self, records: list, sources: Iterable[Any]) -> Flow:
-        """The flow from recorded values over the records of a tape or graph.
+        """Return the flow from recorded values over the records of a tape or graph.
 
         Most operations of a long tape have one result and a derivative by every operand; they are
         dealt with here, the others in `_step`.  Those that are not reached are left out.
@@ -118,7 +118,7 @@ class Walker:
         return flow
 
     def _operations(self, records: list) -> tuple[list[Operation], bytearray]:
-        """The records as operations, and for each whether it is an easy one; made once."""
+        """Return the records as operations, and for each whether it is an easy one; made once."""
         if self._made is not None and self._made[0] is records:
             return self._made[1:]
         plain: dict[int, bool] = {}
@@ -139,7 +139,7 @@ class Walker:
         return made, easily
 
     def over(self, operations: list[Operation], start: dict[Any, int]) -> Flow:
-        """The flow from the keys of `start` over operations in order."""
+        """Return the flow from the keys of `start` over operations in order."""
         flow = Flow(operations, dict(start), sources=frozenset(start))
         level = flow.level
         for key in self._cuts.intersection(level):
@@ -169,7 +169,7 @@ class Walker:
                 )
 
     def _feeder(self, operation: Operation, own: list[int], reached: int) -> Any:
-        """The operand that a result of this level comes from."""
+        """Return the operand that a result of this level comes from."""
         prim, operands = operation[0], operation[1]
         names = prim.operands
         best = None
@@ -289,12 +289,12 @@ class Walker:
         return levels, breaks
 
     def _break_for(self, inner: Flow, output: int | tuple) -> Break | None:
-        """The break inside a body that keeps a gradient from coming back from an output."""
+        """Return the break inside a body that keeps a gradient from coming back from an output."""
         found = breaks_before(inner, [output])
         return found[0] if found else None
 
     def through(self, body: Body, own: list[int]) -> tuple[list[int], Flow]:
-        """The levels of a body's outputs for those of its inputs, and the flow inside."""
+        """Return the levels of a body's outputs for those of its inputs, and the flow inside."""
         own = [
             level if node.aval.dtype.is_differentiable or level < SMOOTH else PLAIN
             for node, level in zip(body.inputs, own)
@@ -317,14 +317,14 @@ def is_easy(prim: Primitive) -> bool:
 
 
 def key_of(node: Node) -> Any:
-    """The key of a node: the result of the operation it is."""
+    """Return the key of a node: the result of the operation it is."""
     if node.prim.role is Role.PROJECTION:
         return id(node.operands[0]), node.params["index"]
     return id(node)
 
 
 def operations_of(nodes: Iterable[Any]) -> list[Operation]:
-    """The nodes of a graph, in order, as operations."""
+    """Return the nodes of a graph, in order, as operations."""
     found = []
     for node in nodes:
         if node.prim.role is Role.PROJECTION:
@@ -339,7 +339,7 @@ def operations_of(nodes: Iterable[Any]) -> list[Operation]:
     return found
 
 
-def needed_for(flow: Flow, targets: Iterable[Any]) -> dict[Any, tuple[int, Any] | None]:
+def find_needed(flow: Flow, targets: Iterable[Any]) -> dict[Any, tuple[int, Any] | None]:
     """The reached keys that the targets depend on, with the operation and result that lead on."""
     level = flow.level
     onward: dict[Any, tuple[int, Any] | None] = {key: None for key in targets if key in level}
@@ -356,7 +356,7 @@ def needed_for(flow: Flow, targets: Iterable[Any]) -> dict[Any, tuple[int, Any] 
 
 
 def way_on(onward: dict, key: int | tuple) -> list[int]:
-    """The operations from the value `key` to the target."""
+    """Return the operations from the value `key` to the target."""
     numbers = []
     step = onward.get(key)
     while step is not None:
@@ -368,7 +368,7 @@ def way_on(onward: dict, key: int | tuple) -> list[int]:
 def breaks_before(flow: Flow, targets: list[Any], onward: dict | None = None) -> list[Break]:
     """The breaks on the way to the targets: those from which a gradient would come back first."""
     if onward is None:
-        onward = needed_for(flow, targets)
+        onward = find_needed(flow, targets)
     breaks = [found for found in flow.breaks if found.result in onward]
     if len(breaks) < 2:
         return breaks

@@ -34,7 +34,7 @@ def target_outside(case: Case) -> Explanation | None:
             "reset before the computation, not between it and gradient()",
             lines=[place_of(case.notes.resets[-1])],
         )
-    made, block = case.made_at(case.words.target_names), case.block
+    made, block = case.locate_making(case.words.target_names), case.block
     line = None if made is None else made.line
     if line is None or block is None:
         return _somewhere_outside(case, line)
@@ -108,7 +108,7 @@ def _somewhere_outside(case: Case, line: int | None) -> Explanation:
 
 
 def in_another_cell(case: Case) -> Place | None:
-    """Where another cell of a notebook computes the target."""
+    """Explain a target that another cell of a notebook computes."""
     names = case.words.target_names
     if case.program is None or case.program.code.co_name != "<module>":
         return None

@@ -1,4 +1,4 @@
-"""What to write instead of an operation that no gradient passes.
+"""Remedies: code to write in place of an operation that no gradient passes.
 
 Two kinds: a smooth function that is near it (another derivative of another function), and a
 straight-through estimate (the value of the operation, the derivative of the identity; Bengio,
@@ -97,7 +97,7 @@ RANDOM = "random_"  # how primitives that draw begin
 
 
 def remedy_for(prim: Primitive, reason: NoGradient, operand: str = "") -> str:
-    """What to write instead of a primitive that has no derivative (by this operand)."""
+    """Return the code to write in place of a primitive that has no derivative by this operand."""
     name = prim.name
     if name in BY_NAME:
         return BY_NAME[name]

@@ -1,4 +1,4 @@
-"""What the text of a user's program says about a name: where it is given, where it is used.
+"""The facts that a program's text holds about a name: its assignments and its uses.
 
 A tape sees what is computed while it records.  What happened before, after, or in a branch not
 taken it cannot see; the source of the function that asked often tells.  Everything here is evidence
@@ -34,7 +34,7 @@ class Assignment:
     @property
     def alias(self) -> str:
         """The name whose value it passes on, if that is all it does."""
-        return dotted_name(self.value) if self.value is not None else ""
+        return format_dotted(self.value) if self.value is not None else ""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ def _parse_source(text: str) -> ast.Module | None:
         return None
 
 
-def dotted_name(node: ast.AST | None) -> str:
+def format_dotted(node: ast.AST | None) -> str:
     """`a.b.c` for a name or attribute, "" for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        base = dotted_name(node.value)
+        base = format_dotted(node.value)
         return f"{base}.{node.attr}" if base else ""
     return ""
 
@@ -74,7 +74,7 @@ class ProgramText:
         self.scope: Any = self.tree and self._scope_of(code)
 
     def _scope_of(self, code: CodeType) -> Any:
-        """The function (or module) that the code belongs to."""
+        """Return the function (or module) that the code belongs to."""
         if code.co_name == "<module>" or self.tree is None:
             return self.tree
         for node in ast.walk(self.tree):
@@ -85,7 +85,7 @@ class ProgramText:
         return self.tree
 
     def place(self, line: int) -> Place:
-        """A line of this source."""
+        """Return a line of this source."""
         around = [
             node
             for node in (ast.walk(self.tree) if self.tree else ())
@@ -96,7 +96,7 @@ class ProgramText:
         return Place(self.code.co_filename, line, name)
 
     def assignments(self, name: str) -> list[Assignment]:
-        """Where a name is given a value, in the function, else in the module."""
+        """List the assignments of a name in the function, else in the module."""
         if "." in name:  # an attribute: any method may set it
             return _assignments(self.tree, name, everywhere=True)
         found = _assignments(self.scope, name)
@@ -104,8 +104,8 @@ class ProgramText:
             found = _assignments(self.tree, name)
         return found
 
-    def made_at(self, names: list[str], before: int) -> Assignment | None:
-        """Where the value that has these names was computed: aliases are followed."""
+    def locate_making(self, names: list[str], before: int) -> Assignment | None:
+        """Locate the line that computed the value with these names: aliases are followed."""
         for name in names:
             seen = {name}
             found = self._last(name, before)
@@ -122,7 +122,7 @@ class ProgramText:
         return max(earlier, key=lambda one: one.line, default=None)
 
     def block_at(self, origin: Origin | None) -> tuple[int, int] | None:
-        """The first and last line of the `with` that begins at an origin in this file."""
+        """Return the first and last line of the `with` that begins at an origin in this file."""
         if origin is None or origin[0].co_filename != self.code.co_filename or not self.tree:
             return None
         line = line_of(origin)
@@ -138,7 +138,7 @@ class ProgramText:
         return block.lineno, block.end_lineno or block.lineno
 
     def blocks_inside(self, start: int, end: int, method: str) -> list[tuple[int, int]]:
-        """The `with something.method():` blocks between two lines."""
+        """Return the `with something.method():` blocks between two lines."""
         found = []
         for node in ast.walk(self.tree) if self.tree else ():
             if isinstance(node, ast.With) and start <= node.lineno <= end:
@@ -153,7 +153,7 @@ class ProgramText:
         return found
 
     def mentions(self, name: str, start: int, end: int) -> list[Mention]:
-        """Where a name is used between two lines, and in the functions that are called there."""
+        """List the uses of a name between two lines, and in the functions that are called there."""
         if not self.tree:
             return []
         mentions, visited = [], set()
@@ -167,7 +167,7 @@ class ProgramText:
                 if _is_use(node, name, around):
                     mentions.append(_mention(node, around, first))
                 elif isinstance(node, ast.Call):
-                    for callee in self._called(node, visited):
+                    for callee in self._find_called(node, visited):
                         pending.append((callee, callee.lineno, callee.end_lineno))
         return sorted(mentions, key=lambda one: one.line)
 
@@ -189,8 +189,8 @@ class ProgramText:
             return "" if _collector(statement) else "shown"
         return "decides" if isinstance(statement, (ast.If, ast.While)) else ""
 
-    def evaluated_on_the_way(self, names: list[str]) -> Assignment | None:
-        """Where one of the values that those of `names` come from was taken out of a graph."""
+    def locate_evaluation(self, names: list[str]) -> Assignment | None:
+        """Locate the assignment that took one of the values behind `names` out of a graph."""
         pending, seen = list(names), set()
         while pending and len(seen) < 200:
             name = pending.pop()
@@ -247,20 +247,20 @@ class ProgramText:
         return False
 
     def uses(self, node: ast.AST | None, name: str) -> bool:
-        """Whether an expression uses a name, or a part of what it stands for."""
+        """Whether an expression uses a name, or a part of its value."""
         return node is not None and any(
-            same(dotted_name(part), name) and isinstance(getattr(part, "ctx", None), ast.Load)
+            same(format_dotted(part), name) and isinstance(getattr(part, "ctx", None), ast.Load)
             for part in ast.walk(node)
         )
 
     def differentiates(self, node: ast.AST | None) -> bool:
         """Whether an expression asks for a gradient."""
-        name = dotted_name(node.func) if isinstance(node, ast.Call) else ""
+        name = format_dotted(node.func) if isinstance(node, ast.Call) else ""
         return name.split(".")[-1] in ("gradient", "gradients", "jacobian", "batch_jacobian")
 
     def makes_variable(self, node: ast.AST | None) -> bool:
         """Whether an expression makes a variable."""
-        made = dotted_name(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
+        made = format_dotted(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
         return made in ("Variable", "get_variable", "add_weight")
 
     def watches(self, line: int) -> bool:
@@ -289,7 +289,7 @@ class ProgramText:
                 yield name, *assigned
 
     def _comes_from(self, made: Assignment, roots: set[str]) -> tuple[Assignment, bool] | None:
-        """The assignment from which a value leads back to one of the names, if any does, and
+        """Return the assignment from which a value leads back to one of the names, if any does, and
         whether it comes through a dataset."""
         pending, seen, dataset = [made], set(), False
         while pending and len(seen) < 30:
@@ -307,9 +307,9 @@ class ProgramText:
             pending += [one for name in names if (one := self._last(name, own.line)) is not None]
         return None
 
-    def _called(self, call: ast.Call, visited: set) -> Iterator[Any]:
+    def _find_called(self, call: ast.Call, visited: set) -> Iterator[Any]:
         """The functions of this file that a call may be of, each once; methods for an object."""
-        name = dotted_name(call.func).split(".")[-1]
+        name = format_dotted(call.func).split(".")[-1]
         functions = [
             node
             for node in (ast.walk(self.tree) if name and self.tree else ())
@@ -341,12 +341,12 @@ def _assignments(scope: ast.AST | None, name: str, everywhere: bool = False) -> 
         end = getattr(node, "end_lineno", 0) or 0
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                if same(dotted_name(target), name):
+                if same(format_dotted(target), name):
                     assignments.append(Assignment(node.lineno, end, node.value))
                 elif isinstance(target, (ast.Tuple, ast.List)):
                     assignments += _unpack_targets(node, target, name)
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and same(
-            dotted_name(node.target), name
+            format_dotted(node.target), name
         ):
             plain = (
                 node.value
@@ -363,12 +363,12 @@ def _assignments(scope: ast.AST | None, name: str, everywhere: bool = False) -> 
 
 
 def _collector(node: ast.AST) -> str:
-    """What a statement such as `losses.append(loss)` adds to; "" for other statements."""
+    """Return the list that a statement such as `losses.append(loss)` adds to; "" for others."""
     call = node.value if isinstance(node, ast.Expr) else None
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return ""
     adds = call.func.attr in ("append", "extend", "insert", "add", "appendleft")
-    return dotted_name(call.func.value) if adds else ""
+    return format_dotted(call.func.value) if adds else ""
 
 
 def _unpack_targets(node: ast.Assign, target: Any, name: str) -> list[Assignment]:
@@ -377,12 +377,12 @@ def _unpack_targets(node: ast.Assign, target: Any, name: str) -> list[Assignment
     return [
         Assignment(node.lineno, node.end_lineno or 0, values[place] if paired else None)
         for place, one in enumerate(target.elts)
-        if dotted_name(one) == name
+        if format_dotted(one) == name
     ]
 
 
 def _binds(target: ast.AST, name: str) -> bool:
-    return any(dotted_name(node) == name for node in ast.walk(target))
+    return any(format_dotted(node) == name for node in ast.walk(target))
 
 
 def _with_parents(root: ast.AST) -> Iterator[tuple[ast.AST, tuple]]:
@@ -395,7 +395,7 @@ def _with_parents(root: ast.AST) -> Iterator[tuple[ast.AST, tuple]]:
 
 def _is_use(node: ast.AST, name: str, around: tuple) -> bool:
     """Whether a node takes the value of a name, and not only its shape or dtype."""
-    if not isinstance(getattr(node, "ctx", None), ast.Load) or not same(dotted_name(node), name):
+    if not isinstance(getattr(node, "ctx", None), ast.Load) or not same(format_dotted(node), name):
         return False
     parent = around[-1] if around else None
     return not (
@@ -405,7 +405,7 @@ def _is_use(node: ast.AST, name: str, around: tuple) -> bool:
 
 
 def _mention(node: Any, around: tuple, first: int) -> Mention:
-    """A use, with the innermost condition around it that lies inside the block."""
+    """Return a use, with the innermost condition around it that lies inside the block."""
     child = node
     for parent in reversed(around):
         line = getattr(parent, "lineno", 0)
@@ -422,7 +422,7 @@ def _mention(node: Any, around: tuple, first: int) -> Mention:
 
 
 def cells_with(name: str) -> Iterator[Place]:
-    """Where the cells of a notebook give a name a value, the last cell first."""
+    """List the assignments of a name in a notebook's cells, the last cell first."""
     for file in reversed(list(linecache.cache)):
         if "ipykernel" in file or "<ipython-input" in file:
             tree = _parse_source("".join(linecache.getlines(file)))

@@ -39,7 +39,7 @@ def find_assigned(case: Case) -> Explanation | None:
 
 
 def _leads_on(case: Case, variable: int) -> bool:
-    """Whether the target may depend on a variable, by what was read from it."""
+    """Whether the target may depend on a variable, through a value that was read from it."""
     reads = case.evidence.reads.get(variable)
     if reads is None:
         return variable in case.notes.unwatched
@@ -82,7 +82,7 @@ def find_exchanged(case: Case) -> Explanation | None:
 # -- sources that were not watched
 
 
-def unwatched_variable(case: Case) -> Explanation | None:
+def find_unwatched_variable(case: Case) -> Explanation | None:
     """A variable that tapes do not watch by themselves."""
     evidence = case.evidence
     if case.source.kind != "variable" or evidence.in_graph or evidence.parts:
@@ -111,7 +111,7 @@ def unwatched_variable(case: Case) -> Explanation | None:
     return None
 
 
-def unwatched_tensor(case: Case) -> Explanation | None:
+def find_unwatched_tensor(case: Case) -> Explanation | None:
     """A tensor that nobody told the tape to watch, or too late."""
     evidence = case.evidence
     if case.source.kind != "tensor":
@@ -204,7 +204,7 @@ def same_name(case: Case) -> Explanation | None:
 
 
 def earlier_value(case: Case) -> Explanation | None:
-    """What the block computes with was itself computed from the source before the tape began."""
+    """Explain a block whose operand was itself computed from the source before the tape began."""
     scene = case.evidence.scene
     program, block = case.program, case.block
     names = [*case.words.source_names, *(scene.holders if scene else [])]
@@ -279,7 +279,7 @@ def off_the_way(case: Case) -> Explanation | None:
     if last is not None:
         keys = [key for key in case.flow.operations[last][2] if key in case.flow.level]
         path = case.steps(case.flow.path_to(keys[0]))
-    made = case.made_at(case.words.target_names)
+    made = case.locate_making(case.words.target_names)
     if made is not None and case.program is not None and case.program.differentiates(made.value):
         return _no_second_derivative(case, path, line_in(case, made.line))
     others = [
@@ -353,7 +353,7 @@ def _is_used(case: Case) -> bool:
 
 
 def _first_use(case: Case) -> Place | None:
-    """The first line of the block that uses the source."""
+    """Return the first line of the block that uses the source."""
     program, block, names = case.program, case.block, case.words.source_names
     if program is None or block is None or not names:
         return None
@@ -367,8 +367,8 @@ CAUSES = (
     left_by_a_session,
     target_outside,
     left,
-    unwatched_variable,
-    unwatched_tensor,
+    find_unwatched_variable,
+    find_unwatched_tensor,
     same_name,
     earlier_value,
     not_reached,

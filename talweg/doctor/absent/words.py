@@ -1,4 +1,4 @@
-"""How an explanation of an absent gradient calls things."""
+"""The names by which an explanation of an absent gradient calls tensors and variables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ExplanationWords:
 
 
 def value_text(value: object) -> str:
-    """A dtype and shape, as in float32[2, 3]."""
+    """Return a dtype and shape, as in float32[2, 3]."""
     dtype = value.dtype
     if dtype is None:
         return ""
@@ -59,10 +59,10 @@ def value_text(value: object) -> str:
 
 
 def place_of(origin: Origin | None) -> Place | None:
-    """The line of an origin."""
+    """Return the line of an origin."""
     return None if origin is None else Place.of(origin)
 
 
 def line_in(case: Case, line: int | None) -> Place | None:
-    """A line of the function that asked."""
+    """Return a line of the function that asked."""
     return None if case.program is None or line is None else case.program.place(line)

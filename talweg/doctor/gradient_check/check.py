@@ -1,4 +1,4 @@
-"""Checking gradients: both modes against differences and the complex step, and what is near by.
+"""Gradient checking: both modes against finite differences and the complex step, with kinks nearby.
 
 Along random directions v, with random weights u, four numbers must be equal: u·(Jv) by forward
 mode, (uJ)·v by reverse mode, a difference of values, and a complex step where the function is
@@ -85,16 +85,16 @@ class Comparison:
 
     @property
     def reference(self) -> float:
-        """What is taken for the truth."""
+        """The value that is taken for the truth."""
         return self.differences if self.complex_step is None else self.complex_step
 
     def error(self, value: float | None) -> float:
-        """The relative error of a mode."""
+        """Return the relative error of a mode."""
         value = 0.0 if value is None else value
         return abs(value - self.reference) / self._size(value)
 
     def excess(self, value: float | None) -> float:
-        """The relative error of a mode, beyond what the differences leave open."""
+        """Return the relative error of a mode, beyond the uncertainty of the differences."""
         value = 0.0 if value is None else value
         gap = abs(value - self.reference) - 4 * self.uncertainty
         return max(0.0, gap) / self._size(value)
@@ -104,7 +104,7 @@ class Comparison:
 
     @property
     def doubt(self) -> float:
-        """How far the differences may be off, relative."""
+        """The relative uncertainty of the differences."""
         return self.uncertainty / self._size(0.0)
 
 
@@ -127,7 +127,7 @@ class GradientElement:
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """What a check found; true if the gradient is right and nothing jumps near by.
+    """The result of a check; true if the gradient is right and nothing jumps near by.
 
     verdict: right, wrong, modes (forward and reverse mode differ), jump, kink, random, absent, not
     finite.
@@ -237,7 +237,7 @@ class _Check:
         self.lines = [random_like(problem.start, self.generator) for _ in range(directions)]
 
     def result(self) -> GradientCheck:
-        """The whole check."""
+        """Return the whole check."""
         again = self.problem.at(self.problem.start)
         if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(self.first, again)):
             return GradientCheck(
@@ -269,7 +269,7 @@ class _Check:
             if self._agree(again):
                 errors = [max(c.error(c.reverse), c.error(c.forward)) for c in again]
                 return replace(self._neighbourhood(again, max(errors)), note=SYMMETRIC)
-        return self._explained(gradients, comparisons, worst)
+        return self._explain_comparisons(gradients, comparisons, worst)
 
     def _along(self, lines: list, gradients: list) -> tuple:
         rows = [self._compare(line, gradients) for line in lines]
@@ -351,7 +351,9 @@ class _Check:
 
     # -- something is wrong
 
-    def _explained(self, gradients: list, comparisons: tuple, error: float) -> GradientCheck:
+    def _explain_comparisons(
+        self, gradients: list, comparisons: tuple, error: float
+    ) -> GradientCheck:
         switch = self._switch_here()
         worst = self._worst_element(gradients)
         if switch is not None:
@@ -410,12 +412,12 @@ class _Check:
         return "", None
 
     def _worst_element(self, gradients: list) -> GradientElement | None:
-        """The element of the gradient that is furthest from its difference."""
+        """Return the element of the gradient that is furthest from its difference."""
         pairs = [
             (i, index) for i, x in enumerate(self.problem.start) for index in np.ndindex(x.shape)
         ]
         if len(pairs) > EACH:
-            pairs = self._halved(pairs, gradients)
+            pairs = self._halve(pairs, gradients)
         found, worst = None, -1.0
         for i, index in pairs:
             analytic, numeric = self._element([(i, index)], gradients)
@@ -425,8 +427,8 @@ class _Check:
                 found = GradientElement(self.problem.names[i], index, analytic, numeric)
         return found
 
-    def _halved(self, pairs: list, gradients: list) -> list:
-        """Few elements, among which the sum of what is wrong is largest."""
+    def _halve(self, pairs: list, gradients: list) -> list:
+        """Return few elements, among which the sum of the errors is largest."""
         signs = self.generator.choice([-1.0, 1.0], len(pairs))
         rows = list(zip(pairs, signs))
         while len(rows) > 8:
@@ -441,7 +443,7 @@ class _Check:
     def _element(
         self, pairs: list, gradients: list, signs: list | None = None
     ) -> tuple[float, float]:
-        """The derivative along the sum of some elements, by the rules and by differences."""
+        """Return the derivative along the sum of some elements, by the rules and by differences."""
         line = [np.zeros(x.shape, x.dtype) for x in self.problem.start]
         analytic = 0.0
         for place, (i, index) in enumerate(pairs):
@@ -454,7 +456,7 @@ class _Check:
 
 
 def why_it_jumps(switch: Switch) -> str:
-    """What makes a function jump: an operation that does, or two formulas."""
+    """Return the cause of a jump: an operation that jumps, or two formulas."""
     prim = REGISTRY.get(switch.operation)
     if prim is not None and not _compares(prim):
         told = prim.derivative.reason if prim.derivative else "; ".join(prim.kinks.values())
@@ -466,7 +468,7 @@ def why_it_jumps(switch: Switch) -> str:
 
 
 def how_to_mend(switch: Switch) -> str:
-    """What to write instead of a jump."""
+    """Return the code to write in place of a jump."""
     prim = REGISTRY.get(switch.operation)
     if prim is None or prim.derivative is None or _compares(prim):
         return MEET
@@ -484,7 +486,7 @@ def is_symmetric(array: np.ndarray) -> bool:
 
 
 def symmetric(line: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """A direction that leaves symmetric matrices symmetric."""
+    """Return a direction that leaves symmetric matrices symmetric."""
     return 0.5 * (line + np.conj(np.swapaxes(line, -1, -2))) if is_symmetric(like) else line
 
 

@@ -34,7 +34,7 @@ TINY_STEP = 1e-30  # of the complex step
 
 
 class Problem:
-    """A function, what it is differentiated by, and its values as real vectors."""
+    """A function, the tensors to differentiate by, and their values as real vectors."""
 
     def __init__(self, f: Callable[..., Any], args: Any, variables: object, wide: bool):
         self.f = f
@@ -54,7 +54,7 @@ class Problem:
                 f"check_gradients: there is nothing to differentiate by in args {args!r}",
                 "floating-point arguments, or variables=...",
             )
-        self.wide = wide and self._widened()
+        self.wide = wide and self._widen()
         self.start = [content.astype(content.dtype) for content in self._contents()]
         self.names = [_names(f, self.args)[argument] for argument in self.places]
         self.names += [str(getattr(v, "path", v.name)).split(":")[0] for v in given]
@@ -63,7 +63,7 @@ class Problem:
         inside = [np.asarray(self.leaves[i]._array) for i in self.places]
         return inside + [np.asarray(v.handle_read()._array) for v in self.variables]
 
-    def _widened(self) -> bool:
+    def _widen(self) -> bool:
         """Take the arguments as float64 or complex128, if the function accepts that."""
         before = list(self.leaves)
         for i in self.places:
@@ -83,13 +83,13 @@ class Problem:
         return max(_spacing(array) for array in self.start)
 
     def _call(self, leaves: list) -> list:
-        """The floating results for these leaves."""
+        """Return the floating results for these leaves."""
         answer = self.f(*structure.pack(self.args, leaves))
         found = [convert_to_tensor(leaf) for leaf in structure.flatten(answer) if leaf is not None]
         return [y for y in found if y.dtype.is_differentiable]
 
     def at(self, arrays: list) -> list:
-        """The results, as arrays, at these values of arguments and variables."""
+        """Return the results, as arrays, at these values of arguments and variables."""
         leaves = list(self.leaves)
         for place, array in zip(self.places, arrays):
             leaves[place] = wrap(array)
@@ -99,7 +99,7 @@ class Problem:
             return [np.asarray(y._array) for y in self._call(leaves)]
 
     def results(self) -> list:
-        """The results at the point; ValueError if there are no floats among them."""
+        """Return the results at the point; ValueError if there are no floats among them."""
         found = self.at(self.start)
         if not found:
             raise value_error(
@@ -114,8 +114,8 @@ class Problem:
         for variable, array in zip(self.variables, self.start[len(self.places) :]):
             variable.assign(wrap(array))
 
-    def moved(self, direction: list, t: float) -> list:
-        """The values at a distance along a direction."""
+    def move(self, direction: list, t: float) -> list:
+        """Return the values at a distance along a direction."""
         return [
             (x + t * v).astype(x.dtype if not isinstance(t, complex) else complex)
             for x, v in zip(self.start, direction)
@@ -123,13 +123,13 @@ class Problem:
 
     def along(self, direction: list, weights: list) -> Callable[[float], float]:
         """t -> the weighted sum of all results at that distance."""
-        return lambda t: total(weights, self.at(self.moved(direction, t)))
+        return lambda t: total(weights, self.at(self.move(direction, t)))
 
     def along_all(self, direction: list, several: list) -> Callable[[float], np.ndarray]:
-        """As `along`, for several weights at once."""
+        """Compute the differences as `along`, for several weights at once."""
 
         def values(t: float) -> np.ndarray:
-            results = self.at(self.moved(direction, t))
+            results = self.at(self.move(direction, t))
             return np.array([total(weights, results) for weights in several])
 
         return values
@@ -140,7 +140,7 @@ class Problem:
         return [self.leaves[i] for i in self.places] + self.variables
 
     def reverse(self, weights: list) -> list:
-        """The gradients of the weighted sum by all sources; None where there is no path."""
+        """Return the gradients of the weighted sum by all sources; None where there is no path."""
         with dispatch.eagerly(), dispatch.only(()):
             with GradientTape(persistent=True) as tape:
                 tape.watch([x for x in self._sources() if isinstance(x, Tensor)])
@@ -151,7 +151,7 @@ class Problem:
         return [None if g is None else np.asarray(densify(g)._array) for g in found]
 
     def forward(self, direction: list) -> list:
-        """The derivatives of all results along a direction; None where there is no path."""
+        """Return the derivatives of all results along a direction; None where there is no path."""
         tangents = [wrap(v.astype(x.dtype)) for v, x in zip(direction, self.start)]
         with dispatch.eagerly(), dispatch.only(()):
             with ForwardAccumulator(self._sources(), tangents) as accumulator:
@@ -161,7 +161,7 @@ class Problem:
 
 
 def _names(f: Callable[..., Any], args: list) -> list[str]:
-    """A name for each leaf of the arguments: the parameter's, numbered inside nests."""
+    """Return a name for each leaf of the arguments: the parameter's, numbered inside nests."""
     try:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
@@ -176,7 +176,7 @@ def _names(f: Callable[..., Any], args: list) -> list[str]:
 
 
 def _argument(arg: Any) -> Any:
-    """A list of numbers as a tensor; nests of tensors, and all else, as they are."""
+    """Return a list of numbers as a tensor; nests of tensors, and all else, as they are."""
     leaves = structure.flatten(arg)
     numbers = all([isinstance(leaf, (int, float, complex)) for leaf in leaves])
     return convert_to_tensor(arg) if isinstance(arg, (list, tuple)) and leaves and numbers else arg
@@ -198,12 +198,12 @@ def _spacing(array: np.ndarray) -> float:
 
 
 def total(weights: list, results: list) -> float:
-    """The real part of the sum of results times conjugated weights."""
+    """Return the real part of the sum of results times conjugated weights."""
     return float(sum(np.real(np.vdot(w, y.astype(w.dtype))) for w, y in zip(weights, results)))
 
 
 def inner(left: list, right: list) -> float:
-    """As `total`, absent parts counting as zero."""
+    """Compute the inner product as `total`, absent parts counting as zero."""
     both = [(a, b) for a, b in zip(left, right) if a is not None and b is not None]
     return total([a for a, _ in both], [b for _, b in both])
 
@@ -220,14 +220,14 @@ def random_like(arrays: list, generator: np.random.Generator) -> list:
 
 
 def scale_of(arrays: list) -> float:
-    """A length typical of the numbers in arrays; 1 where all are 0."""
+    """Return a length typical of the numbers in arrays; 1 where all are 0."""
     squares = sum(float(np.sum(np.abs(a.astype(np.complex128)) ** 2)) for a in arrays)
     count = max(1, sum(a.size for a in arrays))
     return float(np.sqrt(squares / count)) or 1.0
 
 
 def by_differences(g: Callable[[float], float], step: float, precision: float) -> tuple:
-    """(g'(0), its error) by central differences from steps of several sizes.
+    """Return (g'(0), its error) by central differences from steps of several sizes.
 
     Those that agree best are taken: large steps lose least to rounding, small ones stay clear of
     kinks near by.
@@ -240,7 +240,7 @@ def by_differences(g: Callable[[float], float], step: float, precision: float) -
 
 
 def _extrapolate(g: Callable[[float], float], step: float, precision: float) -> tuple:
-    """(g'(0), its error) by central differences, extrapolated to step 0."""
+    """Return (g'(0), its error) by central differences, extrapolated to step 0."""
     table: list[list[float]] = []
     best, error = float("nan"), float("inf")
     h, largest = step, 0.0

@@ -1,4 +1,4 @@
-"""Where a function jumps or has a kink: near a point, along lines, and which line of code does it.
+"""Search for jumps and kinks of a function: near a point, along lines, and by line of code.
 
 A gradient says nothing about a jump: a loss that switches from one formula to another has a right
 gradient on both sides, and still a step between them.  Lines to look along are random ones, and
@@ -57,7 +57,7 @@ class Switch:
 
 
 def at_the_point(problem: Problem, g: Callable[[float], float], step: float) -> Switch | None:
-    """A jump or kink of a line at 0: differences on both sides that do not become equal."""
+    """Return a jump or kink of a line at 0: differences on both sides that do not become equal."""
     here = g(0.0)
     size = max(abs(here), 1.0)
     noise = 50 * problem.precision * size
@@ -81,7 +81,7 @@ def at_the_point(problem: Problem, g: Callable[[float], float], step: float) -> 
 
 
 def jump_along(g: Callable[[float], np.ndarray], reach: float, precision: float) -> tuple | None:
-    """(distance, value before, value after) of the nearest jump of a line within reach.
+    """Return (distance, value before, value after) of the nearest jump of a line within reach.
 
     `g` gives several numbers, so that a jump does not hide where one of them happens to meet; what
     comes back is the one that jumps most.
@@ -125,7 +125,7 @@ def _closer(
 
 
 def jumps_near(problem: Problem, lines: list, weights: list, reach: float) -> list[Switch]:
-    """The jumps found along some directions (of length 1), and towards comparisons.
+    """Return the jumps found along some directions (of length 1), and towards comparisons.
 
     `weights` are several ways to make one number of the results.
     """
@@ -158,7 +158,7 @@ def directions_to_switches(problem: Problem, reach: float) -> list:
 
 
 def run(problem: Problem, arrays: list) -> Ledger:
-    """The ledger of one evaluation."""
+    """Return the ledger of one evaluation."""
     with keeping() as ledger:
         problem.at(arrays)
     ledger.kept.append(arrays)
@@ -166,7 +166,7 @@ def run(problem: Problem, arrays: list) -> Ledger:
 
 
 def ledger_sources(ledger: Ledger, problem: Problem) -> list:
-    """The arrays that the arguments and variables were in that evaluation."""
+    """Return the arrays that the arguments and variables were in that evaluation."""
     arrays = ledger.kept[-1]
     count = len(problem.places)
     return [*arrays[:count], *[v.handle_read()._array for v in problem.variables]]
@@ -181,7 +181,7 @@ def is_comparison(entry: LedgerEntry) -> bool:
 
 
 def _way_to(sweep: CotangentSweep, entry: LedgerEntry, sources: list) -> tuple | None:
-    """(length, unit direction) of the way on which a comparison turns round."""
+    """Return (length, unit direction) of the way on which a comparison turns round."""
     x, y = entry.operands
     margin = np.asarray(x, np.float64) - np.asarray(y, np.float64)
     index = np.unravel_index(int(np.argmin(np.abs(margin))), margin.shape)
@@ -207,7 +207,7 @@ def _way_to(sweep: CotangentSweep, entry: LedgerEntry, sources: list) -> tuple |
 def what_switches(problem: Problem, direction: list, distance: float, scale: float) -> tuple:
     """(name, place) of the first operation that answers otherwise on both sides of a point."""
     gap = 1e3 * problem.precision * max(abs(distance), scale)
-    before, after = [run(problem, problem.moved(direction, distance + t)) for t in (-gap, gap)]
+    before, after = [run(problem, problem.move(direction, distance + t)) for t in (-gap, gap)]
     for one, other in zip(before.entries, after.entries):
         if one.prim is not other.prim or one.origin != other.origin:
             return one.prim.name, _place(one)

@@ -110,7 +110,7 @@ def is_probability(ledger: Ledger, entry: LedgerEntry) -> bool:
 
 
 def all_masked(trail: list[Link]) -> Cause | None:
-    """The cause, if a softmax met a row of which every element is minus infinity."""
+    """Return the cause, if a softmax met a row of which every element is minus infinity."""
     for link, after in zip(trail, trail[1:]):
         entry = after.entry
         if entry is None or entry.rule_of is not None or Trait.NORMALIZES not in entry.prim.traits:
@@ -160,7 +160,7 @@ def from_outside(ledger: Ledger, link: Link) -> Cause:
 
 
 def _name_in_graph(entry: LedgerEntry, position: int) -> str:
-    """What a placeholder, variable or constant is called that an operation of a graph took."""
+    """Return the name of a placeholder, variable or constant that an operation of a graph took."""
     node = entry.node
     graph = None if node is None else node.table.owner()
     if graph is None or len(node.operands) != len(entry.operands):
@@ -174,7 +174,7 @@ def _name_in_graph(entry: LedgerEntry, position: int) -> str:
 
 
 def in_the_program(entry: LedgerEntry, link: Link) -> Cause:
-    """An operation of the program itself."""
+    """Return an operation of the program itself."""
     prim, value = entry.prim, link.value
     if prim.memory == "host":
         return Cause(
@@ -211,7 +211,7 @@ def _is_too_large(entry: LedgerEntry) -> bool:
 
 
 def _limit(array: object) -> float:
-    """The largest number of an array's dtype."""
+    """Return the largest number of an array's dtype."""
     dtype = np.asarray(array).dtype
     return 3.39e38 if dtype.name == "bfloat16" else float(np.finfo(dtype).max)
 
@@ -236,7 +236,7 @@ def _overflow(entry: LedgerEntry, shown: str) -> Cause:
 
 
 def in_a_rule(ledger: Ledger, trail: list[Link], entry: LedgerEntry) -> Cause:
-    """An operation that a derivative rule made."""
+    """Return an operation that a derivative rule made."""
     prim, index = entry.rule_of, trail[0].index
     operands = forward_operands(ledger, entry)
     values = values_at(prim, operands, index) if operands and prim.elementwise else {}
@@ -285,7 +285,7 @@ def in_a_rule(ledger: Ledger, trail: list[Link], entry: LedgerEntry) -> Cause:
 
 
 def forward_operands(ledger: Ledger, entry: LedgerEntry) -> tuple | None:
-    """What the operation was applied to whose rule made `entry`."""
+    """Return the operands of the operation whose rule made `entry`."""
     if entry.forward_operands is not None:
         return entry.forward_operands
     for other in reversed(ledger.entries):
@@ -295,7 +295,7 @@ def forward_operands(ledger: Ledger, entry: LedgerEntry) -> tuple | None:
 
 
 def custom_name(ledger: Ledger, entry: LedgerEntry) -> str:
-    """The function whose custom gradient made an entry; "" if none did."""
+    """Return the function whose custom gradient made an entry; "" if none did."""
     if isinstance(entry.rule_of, CustomRule):
         return entry.rule_of.name
     if entry.rule_of.name != "with_rule":
@@ -305,7 +305,7 @@ def custom_name(ledger: Ledger, entry: LedgerEntry) -> str:
 
 
 def sum_under_root(ledger: Ledger, prim: Any, operands: tuple | None) -> str:
-    """The sum or mean that a forward operation is the square root of; "" if of none."""
+    """Return the sum or mean that a forward operation is the square root of; "" if of none."""
     if prim not in (arithmetic.sqrt, arithmetic.pow_, arithmetic.rsqrt) or not operands:
         return ""
     array = operands[0]
@@ -373,8 +373,8 @@ def _find_mask(prim: Primitive, known: str, masked: tuple) -> Cause:
     )
 
 
-def shown_operands(entry: LedgerEntry, link: Link) -> list[tuple]:
-    """(name, element, smallest, largest, shape, dtype) of each operand with numbers."""
+def describe_operands(entry: LedgerEntry, link: Link) -> list[tuple]:
+    """Return (name, element, smallest, largest, shape, dtype) of each operand with numbers."""
     rows = []
     for position, operand in enumerate(entry.operands):
         array = (
@@ -394,7 +394,7 @@ def shown_operands(entry: LedgerEntry, link: Link) -> list[tuple]:
 
 
 def range_of(array: np.ndarray) -> tuple:
-    """The smallest and largest finite elements; magnitudes for complex numbers."""
+    """Return the smallest and largest finite elements; magnitudes for complex numbers."""
     array = np.asarray(array)
     if array.dtype.kind == "c":
         array = np.abs(array)

@@ -16,7 +16,7 @@ from talweg.core.errors import InvalidArgumentError, OpError, compose
 from talweg.core.observer import Observer
 from talweg.core.provenance import describe, user_origin
 from talweg.core.roles import Role
-from talweg.doctor.nonfinite.causes import Cause, cause_of, shown_operands
+from talweg.doctor.nonfinite.causes import Cause, cause_of, describe_operands
 from talweg.doctor.nonfinite.ledger import (
     Ledger,
     LedgerEntry,
@@ -68,7 +68,7 @@ checks = Checks()
 
 
 class _EagerCheck:
-    """Checks what runs at once; whoever watched before is told of everything, too."""
+    """Checks the results of eager operations; the observer before it is told everything, too."""
 
     def __init__(self, before: Any):
         self.before = Observer() if before is None else before
@@ -101,7 +101,7 @@ class _StepCheck:
         self.operands = tuple([values[slot] if slot >= 0 else None for slot in step.inputs])
 
     def end(self) -> None:
-        """InvalidArgumentError if the step under way gave what is not finite."""
+        """Raise InvalidArgumentError if the step under way gave values that are not finite."""
         step, self.step = self.step, None
         if step is None or not makes_values(step.prim):
             return
@@ -132,7 +132,7 @@ def is_meant(entry: LedgerEntry) -> bool:
 
 
 def not_finite(entry: LedgerEntry) -> OpError:
-    """The error of an operation whose result is not finite: where, of what, and why."""
+    """Build the error of an operation with a nonfinite result: place, operands, cause."""
     array = next(x for x in entry.results if has_bad(x))
     index = bad_index(array)
     link = Link(entry, array, index)
@@ -163,7 +163,7 @@ def _text(entry: LedgerEntry, link: Link, cause: Cause) -> str:
         f"elements, first at {list(link.index)} ({array.dtype.name} {list(array.shape)}): "
         f"{cause.text} ({cause.code})"
     ]
-    lines += [f"  operand: {OperandReport(*row)}" for row in shown_operands(entry, link)]
+    lines += [f"  operand: {OperandReport(*row)}" for row in describe_operands(entry, link)]
     if entry.origin is not None:
         lines.append(f"  made at: {describe(entry.origin)}")
     if entry.forward is not None:

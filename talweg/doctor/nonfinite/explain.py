@@ -22,7 +22,12 @@ from talweg.core.provenance import Origin
 from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
-from talweg.doctor.nonfinite.causes import cause_of, custom_name, forward_operands, shown_operands
+from talweg.doctor.nonfinite.causes import (
+    cause_of,
+    custom_name,
+    describe_operands,
+    forward_operands,
+)
 from talweg.doctor.nonfinite.gradients import CotangentSweep, is_healthy, source_norm, why_small
 from talweg.doctor.nonfinite.ledger import (
     Ledger,
@@ -72,7 +77,7 @@ class Scratch:
         self.own: dict = {}
 
     def get(self, variable: Handle | Node, default: Missing = interpret.MISSING) -> Any:
-        """What was written here, else what the variable holds."""
+        """Return the value written here, else the variable's value."""
         return self.own[variable] if variable in self.own else STATE.get(variable, default)
 
     __getitem__ = get
@@ -125,7 +130,7 @@ def explain_function(function: Callable[[], Any], sources: object = None) -> Num
 
 
 def explain_tape(target: object, sources: object, tape: GradientTape) -> NumericsExplanation:
-    """What is not finite in a target, else in its gradients, by what a tape recorded."""
+    """Explain a nonfinite value in a target, else in its gradients, from a tape's records."""
     records = tape._records
     if records is None:
         raise RuntimeError(
@@ -164,7 +169,7 @@ def explain_tape(target: object, sources: object, tape: GradientTape) -> Numeric
 def explain_arrays(
     ledger: Ledger, targets: list, sources: list, names: list[str]
 ) -> NumericsExplanation:
-    """What is not finite in arrays of a ledger, else in the gradients of the first one."""
+    """Explain nonfinite values in arrays of a ledger, else in the gradients of the first one."""
     for array in targets:
         if has_bad(array):
             return of_trail(ledger, array, "the target")
@@ -202,7 +207,7 @@ def name_sources(sources: object) -> tuple[list, list[str]]:
 
 
 def ledger_of(records: Any) -> Ledger:
-    """The ledger of a tape's records; traced functions run once more, step by step."""
+    """Return the ledger of a tape's records; traced functions run once more, step by step."""
     ledger = Ledger()
     arrays = ledger.apart_of
 
@@ -240,7 +245,7 @@ def _run_again(ledger: Ledger, body: Body, inputs: tuple, outputs: tuple) -> Non
 
 
 def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> NumericsExplanation:
-    """The explanation of a bad value: the first link of its trail, and why."""
+    """Return the explanation of a bad value: the first link of its trail, and why."""
     trail = ledger.trail(array)
     first = trail[0]
     cause = cause_of(ledger, trail)
@@ -301,17 +306,17 @@ def _singular(prim: Primitive, cause: Any) -> str:
 
 
 def operands_of(entry: LedgerEntry, link: Link) -> tuple[OperandReport, ...]:
-    """The operands of an operation, with the element that matters."""
-    return tuple([OperandReport(*row) for row in shown_operands(entry, link)])
+    """Return the operands of an operation, with the element that matters."""
+    return tuple([OperandReport(*row) for row in describe_operands(entry, link)])
 
 
 def origin_place(origin: Origin | None) -> Place | None:
-    """An origin as a place."""
+    """Return an origin as a place."""
     return None if origin is None else Place.of(origin)
 
 
 def passage(link: Any) -> Passage:
-    """A link of a trail, for reading."""
+    """Return a link of a trail, for reading."""
     entry = link.entry
     if entry is None:
         return Passage("given", None, link.value)
@@ -334,7 +339,7 @@ def find_hidden(ledger: Ledger) -> NumericsExplanation:
 def of_gradients(
     ledger: Callable[[], Ledger], target: Any, sources: Any, names: Any, whole: Any = None
 ) -> NumericsExplanation:
-    """The explanation of the worst of some gradients by arrays.
+    """Return the explanation of the worst of some gradients by arrays.
 
     `whole` gives them the short way, with a tape; if they are healthy nothing else is done.  Where
     a traced function has a custom gradient, which exists in its trace only, there is no other way.

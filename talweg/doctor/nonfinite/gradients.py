@@ -18,7 +18,7 @@ from talweg.core.errors import NeedsStaticError
 from talweg.core.roles import Role, Trait
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
-from talweg.doctor.nonfinite.causes import Cause, shown_operands
+from talweg.doctor.nonfinite.causes import Cause, describe_operands
 from talweg.doctor.nonfinite.ledger import (
     Ledger,
     LedgerEntry,
@@ -69,7 +69,7 @@ OF_FLAT = {  # what to write instead of an operation that is flat
 
 
 class CotangentSweep:
-    """Records of what ran forward, and the cotangent of every value by a target."""
+    """The forward records of a program, and the cotangent of every value by one target."""
 
     def __init__(self, ledger: Ledger):
         self.ledger = ledger
@@ -80,7 +80,7 @@ class CotangentSweep:
         self.norms: dict[int, float] = {}
 
     def tensor(self, array: Any) -> Any:
-        """The tensor that stands for an array."""
+        """Return the tensor that stands for an array."""
         array = self.ledger.again.get(id(array), array)
         found = self.tensors.get(id(array))
         if found is None:
@@ -98,7 +98,7 @@ class CotangentSweep:
         return entry.prim, operands, made, entry.params, entry.origin
 
     def pull(self, target: Any, seed: Any, sources: list, noted: bool = False) -> list:
-        """The gradients by arrays; every cotangent on the way is kept.
+        """Return the gradients by arrays; every cotangent on the way is kept.
 
         `noted`: what the rules compute is written down in the ledger.
         """
@@ -121,13 +121,13 @@ class CotangentSweep:
         return [None if g is None else content(g) for g in dense[: len(wanted)]]
 
     def norm(self, tensor: Any) -> float:
-        """The norm of a cotangent; 0 where nothing came."""
+        """Return the norm of a cotangent; 0 where nothing came."""
         found = self.norms.get(id(tensor))
         if found is None:
             found = self.norms[id(tensor)] = norm_of(self.cotangents.get(id(tensor)))
         return found
 
-    def enlarged(self, tensor: Any) -> Any:
+    def enlarge(self, tensor: Any) -> Any:
         """The cotangent of a tensor times the power of two that brings it near 1; None if none."""
         cotangent = self.cotangents.get(id(tensor))
         if cotangent is None or not is_float(cotangent):
@@ -139,7 +139,7 @@ class CotangentSweep:
         return EagerTensor(np.asarray(wide * 2.0 ** -float(exponent)).astype(cotangent.dtype))
 
     def largest(self) -> float:
-        """The norm of the largest cotangent (of many: of those of every so many records)."""
+        """Return the norm of the largest cotangent (of many: of those of every so many records)."""
         rows = self.records[:: max(1, len(self.records) // SAMPLED)]
         parts = [t for row in rows for t in (row[2] if type(row[2]) is tuple else (row[2],))]
         return max(map(self.norm, parts), default=1.0)
@@ -160,7 +160,7 @@ def is_array(value: object) -> bool:
 
 
 def norm_of(array: Variant | np.generic | np.ndarray | None) -> float:
-    """The Euclidean norm, in float64."""
+    """Return the Euclidean norm, in float64."""
     if array is None or not is_float(array):
         return 0.0
     wide = np.asarray(array)
@@ -253,11 +253,11 @@ def has_underflowed(sweep: CotangentSweep, record: tuple, position: int) -> bool
 
     own = [sweep.cotangents.get(id(part)) for part in parts]
     arrived = [None if g is None else EagerTensor(g) for g in own]
-    return gives_zeros(arrived) and not gives_zeros([sweep.enlarged(part) for part in parts])
+    return gives_zeros(arrived) and not gives_zeros([sweep.enlarge(part) for part in parts])
 
 
 def underflow(sweep: CotangentSweep, record: tuple) -> Cause:
-    """A gradient that is too small for its dtype."""
+    """Return a gradient that is too small for its dtype."""
     parts = record[2] if type(record[2]) is tuple else (record[2],)
     name = next(x.dtype.name for x in record[1] if getattr(x, "dtype", None) is not None)
     norm = max(map(sweep.norm, parts))
@@ -271,7 +271,7 @@ def underflow(sweep: CotangentSweep, record: tuple) -> Cause:
 
 
 def uses_of(sweep: CotangentSweep, tensor: Tensor) -> int:
-    """How many operands of the operations that ran a tensor is."""
+    """Count the uses of a tensor as an operand of the operations that ran."""
     return sum(sum(x is tensor for x in record[1]) for record in sweep.records)
 
 
@@ -281,7 +281,7 @@ def _explain(
     first = where_zeros_began(sweep.ledger, entry) if cause.code == "TW350" else None
     if first is not None:
         entry, cause = first, _flat(first, first.prim.operands[0])
-    rows = shown_operands(entry, Link(entry, entry.results[0], ()))
+    rows = describe_operands(entry, Link(entry, entry.results[0], ()))
     return NumericsExplanation(
         "zero",
         subject,
@@ -309,7 +309,7 @@ def where_zeros_began(ledger: Ledger, entry: LedgerEntry) -> LedgerEntry | None:
 
 
 def place_of(entry: LedgerEntry) -> Place | None:
-    """The line an operation stands on."""
+    """Return the line an operation stands on."""
     return None if entry.origin is None else Place.of(entry.origin)
 
 
@@ -366,7 +366,7 @@ def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, positio
 
 
 def _partial(rule: Callable[..., Any] | None, results: object, operands: tuple) -> Any:
-    """A partial derivative as an array; None if it cannot be computed alone."""
+    """Return a partial derivative as an array; None if it cannot be computed alone."""
     if rule is None:
         return None
     try:
@@ -443,7 +443,7 @@ def _find_cancellation(subject: str) -> NumericsExplanation:
 def _group_by_line(
     changes: list, subject: str, verdict: str, to_zero: bool = False
 ) -> NumericsExplanation:
-    """The operations, line by line, that shrink (or enlarge) the gradient most."""
+    """Return the operations, line by line, that shrink (or enlarge) the gradient most."""
     groups: dict[tuple, list] = {}
     for entry, factor in changes:
         if 0 < factor < np.inf:
@@ -472,7 +472,7 @@ def _group_by_line(
     )
     code = "TW356" if sign < 0 else "TW357"
     rows_shown = tuple(
-        [OperandReport(*row) for row in shown_operands(entry, Link(entry, entry.results[0], ()))]
+        [OperandReport(*row) for row in describe_operands(entry, Link(entry, entry.results[0], ()))]
     )
     return NumericsExplanation(
         verdict,

@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity was made: a ledger of all that ran, and the way back through it.
+"""The ledger lists all operations that ran; a walk back through it finds where a NaN was made.
 
 Inside `with keeping() as ledger:` every operation is written down with its operands and results, in
 eager mode, in functions and in sessions alike; programs run step by step meanwhile, whatever
@@ -73,7 +73,7 @@ class LedgerEntry:
         return prim.elementwise or getattr(prim, "batch", None) == ELEMENTWISE
 
     def name_of(self, position: int) -> str:
-        """What the declaration calls an operand."""
+        """Return the declared name of an operand."""
         names = self.prim.operands
         if position < len(names) - 1 or not self.prim.variadic:
             return names[min(position, len(names) - 1)]
@@ -125,7 +125,7 @@ class Ledger:
         self.thread = threading.get_ident()
 
     def watch(self, program: Program) -> Any:
-        """What watches a run of a program; None in other threads."""
+        """Return the observer of a run of a program; None in other threads."""
         return _StepRecorder(self) if threading.get_ident() == self.thread else None
 
     def note(self, entry: LedgerEntry) -> None:
@@ -139,7 +139,7 @@ class Ledger:
                     self.maker.setdefault(id(array), entry)
 
     def apart(self, array: Any) -> Any:
-        """The numbers of an array, as an array of their own: made by what made `array`."""
+        """Return the numbers of an array, as an array of their own: made by what made `array`."""
         own = another(array)
         maker = self.maker.get(id(array))
         if maker is not None:
@@ -156,7 +156,7 @@ class Ledger:
             self.kept.append(array)
 
     def array_of(self, node: Node) -> Any:
-        """What a node of a graph was, as a result or as an operand; None if it did not occur."""
+        """Return the value of a graph's node, as a result or operand; None if it did not occur."""
         for entry in reversed(self.entries):
             if entry.node is node:
                 return entry.results[0]
@@ -176,7 +176,7 @@ class Ledger:
         return None
 
     def last_bad(self, shape: tuple) -> Any:
-        """The last result of a shape that is not finite; None if there is none."""
+        """Return the last result of a shape that is not finite; None if there is none."""
         for entry in reversed(self.entries):
             for array in entry.results:
                 if np.shape(array) == shape and has_bad(array):
@@ -214,14 +214,14 @@ def has_bad(array: float | np.generic | np.ndarray | None) -> bool:
 
 
 def bad_index(array: np.generic | np.ndarray | None) -> tuple:
-    """The place of the first element that is NaN or infinite."""
+    """Return the place of the first element that is NaN or infinite."""
     array = np.asarray(array)
     found = np.flatnonzero(~quiet(np.isfinite, array))
     return tuple(int(i) for i in np.unravel_index(found[0], array.shape))
 
 
 def element_of(array: float | np.generic | np.ndarray, index: tuple) -> tuple | None:
-    """Where an operand that is broadcast has the element of a result; None if it is not."""
+    """Locate the element of a result in an operand that is broadcast; None in others."""
     shape = np.shape(array)
     if len(shape) > len(index):
         return None
@@ -231,7 +231,7 @@ def element_of(array: float | np.generic | np.ndarray, index: tuple) -> tuple | 
 
 
 def arrays_in(value: object) -> list:
-    """An operand, or what a list or a history has in it."""
+    """Return an operand's array, or the arrays in a list or a history."""
     value = value.value if type(value) is Variant else value
     if type(value) is List:
         return [part for element in value.values() for part in arrays_in(element)]
@@ -299,19 +299,19 @@ class _StepRecorder:
 
 
 def another(array: np.generic | np.ndarray | None) -> Any:
-    """The same numbers as another object, so that it is known from what it was made of."""
+    """Copy numbers into another object, so that it is told apart from the object they came from."""
     return array.view() if type(array) is np.ndarray else np.array(array)[()]
 
 
 def content(tensor: Any) -> Any:
-    """The array of an eager tensor; numbers and all else as they are."""
+    """Return the array of an eager tensor; numbers and all else as they are."""
     return getattr(tensor, "_array", tensor)
 
 
 def entry_of(
     prim: object, operands: tuple, results: object, params: dict, origin: tuple | None
 ) -> LedgerEntry:
-    """The entry of an application to eager tensors."""
+    """Return the entry of an application to eager tensors."""
     parts = results if type(results) is tuple else (results,)
     arrays = tuple([content(x) for x in operands])
     entry = LedgerEntry(prim, arrays, tuple([content(x) for x in parts]), params, origin)
@@ -382,7 +382,7 @@ class _ScopeRecorder(Observer):
 
 
 class _Noted(threading.local):
-    """What `noting_scopes` noted in this thread."""
+    """The notes that `noting_scopes` took in this thread."""
 
     scopes: dict[int, tuple[Any, str]] | None = None
 
@@ -392,7 +392,7 @@ noted = _Noted()
 
 @contextmanager
 def noting_scopes() -> Iterator[Observer]:
-    """Answers given inside the block know the scopes of what ran under the observer it gives."""
+    """Let answers in the block know the scopes of operations that ran under its observer."""
     recorder = _ScopeRecorder()
     before, noted.scopes = noted.scopes, recorder.scopes
     try:

@@ -1,4 +1,4 @@
-"""What `explain_numerics` answers, as a value: it prints as text and, in a notebook, as HTML."""
+"""The answer of `explain_numerics` as a value, which prints as text and, in a notebook, as HTML."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SourceNorm:
 
 @dataclass(frozen=True)
 class NumericsExplanation:
-    """Where a NaN, an infinity or a zero was made, why, and what to write instead.
+    """The origin of a NaN, an infinity or a zero, its cause, and code to write instead.
 
     verdict: finite, nan, inf, zero, vanishing or exploding.
     subject: what has it: "the result", "the gradient of w".
@@ -110,7 +110,7 @@ class NumericsExplanation:
 
     @property
     def title(self) -> str:
-        """What is the matter, in a line."""
+        """The answer in one line."""
         if self.verdict == "finite":
             return f"{self.subject}: finite"
         if self.verdict in ("vanishing", "exploding"):
@@ -133,7 +133,7 @@ class NumericsExplanation:
 
     @property
     def finding(self) -> Finding:
-        """The same as a `Finding`, for reports."""
+        """The explanation as a `Finding`, for reports."""
         places = tuple([p for p in (self.place, self.other, self.asked) if p is not None])
         return Finding(self.code or "TW340", self.title, self.cause, places, cure=self.cure)
 
@@ -141,7 +141,7 @@ class NumericsExplanation:
         return self.verdict != "finite"
 
     def rows(self) -> list[tuple[str, str]]:
-        """(heading, text) of everything there is to say."""
+        """Return (heading, text) of everything there is to say."""
         rows = [
             ("made by", self.blamed),
             ("at", str(self.place or "")),
@@ -200,7 +200,7 @@ def wrap_lines(text: str) -> list[str]:
 
 
 def _number(value: np.generic) -> str:
-    """A number as a reader wants it."""
+    """Return a number as a reader wants it."""
     if value is None:
         return ""
     kind = np.asarray(value)

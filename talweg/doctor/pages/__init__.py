@@ -1,8 +1,8 @@
-"""A page for each code: what it means, a program that provokes it, and what to write instead.
+"""The page of each code: its meaning, a program that provokes it, and the cure.
 
 The pages are Markdown beside this file, `TW604.md` for TW604, each with the same headings: a title
-line ``# TW604: ...``, what happened, an example, the cure.  `page` gives the text, `rendered` the
-text as a terminal shows it, `codes_with_pages` says which there are.
+line ``# TW604: ...``, what happened, an example, the cure.  `page` gives the text, `render_page`
+formats it for a terminal, `codes_with_pages` lists the codes that have a page.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ WIDTH = 96
 
 @cache
 def codes_with_pages() -> tuple[str, ...]:
-    """The codes that have a page, in order."""
+    """Return the codes that have a page, in order."""
     names = [entry.name for entry in files(__name__).iterdir()]
     return tuple(sorted(name[:-3] for name in names if re.fullmatch(r"TW\d{3}\.md", name)))
 
 
 def page(code: str) -> str:
-    """The page of a code as Markdown; KeyError, with the codes near it, if it has none.
+    """Return the page of a code as Markdown; KeyError, with the codes near it, if it has none.
 
     Capitals and the letters in front may be left out.
 
@@ -41,11 +41,11 @@ def page(code: str) -> str:
 
 
 def title(code: str) -> str:
-    """The title of a code's page, without the code."""
+    """Return the title of a code's page, without the code."""
     return page(code).splitlines()[0].split(":", 1)[1].strip()
 
 
-def rendered(code: str, color: bool = False) -> str:
+def render_page(code: str, color: bool = False) -> str:
     """The page of a code for a terminal: code indented, paragraphs filled, headings set apart."""
     strong, plain = ("\033[1m", "\033[0m") if color else ("", "")
     lines: list[str] = []

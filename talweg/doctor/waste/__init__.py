@@ -1,1 +1,1 @@
-"""Waste: what a program computes, builds or moves for nothing."""
+"""Waste: work, graph nodes and copies of a program that serve nothing."""

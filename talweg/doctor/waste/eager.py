@@ -41,7 +41,7 @@ PURE = (
 
 
 def eager_findings(seen: Observation) -> Iterator[Finding]:
-    """What the eager operations of a program waste."""
+    """Report the waste of a program's eager operations."""
     spots = sorted(seen.eager.values(), key=lambda spot: -spot.count)
     calls: dict[tuple, list[EagerSpot]] = {}
     for spot in spots:
@@ -194,11 +194,11 @@ def _find_unused(calls: Any) -> Iterator[Finding]:
         if spot.prim.effect is not None or not spot.module.startswith(PURE):
             continue
         if is_dropped(spot.code, spot.offset):
-            yield unused_finding(spot, min(other.count for other in spots))
+            yield report_unused(spot, min(other.count for other in spots))
 
 
-def unused_finding(spot: Any, count: int) -> Finding:
-    """The finding about a line whose result nobody takes."""
+def report_unused(spot: Any, count: int) -> Finding:
+    """Return the finding about a line whose result nobody takes."""
     names = [spot.prim.name] if isinstance(spot, EagerSpot) else list(spot.prims)
     text = spot.text or (names[0] if len(names) == 1 else "an operation")
     times = "once" if count == 1 else f"{count:,} times"

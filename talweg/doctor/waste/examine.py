@@ -1,4 +1,4 @@
-"""Running a program with observation on, and what was wasted meanwhile.
+"""An examination runs a program under observation and reports its waste.
 
 While it is on, an eager operation takes at most about twice its time; off, nothing is paid.
 """
@@ -20,7 +20,7 @@ WRONG = frozenset(("TW610", "TW611", "TW612", "TW613", "TW616"))  # not slow onl
 
 
 class Examination:
-    """A context in which a program is watched; afterwards `report` says what it wasted."""
+    """A context in which a program is watched; afterwards `report` lists its waste."""
 
     def __init__(self, subject: str = "program"):
         self.subject = subject
@@ -43,7 +43,7 @@ class Examination:
 
     @property
     def report(self) -> Report:
-        """What was found; inside the block, what was found so far."""
+        """The report of the block; inside it, the report so far."""
         if self._report is not None:
             return self._report
         if self._observation is None:
@@ -58,7 +58,7 @@ def examine(
     subject: str | None = None,
     **named: object,
 ) -> Any:
-    """Watch a program, and report what it wastes.
+    """Watch a program, and report the work that it wastes.
 
     With a function: call it with the arguments, and return the `Report`.  Without: a context, whose
     `report` holds the findings when the block is left (also by an error).
@@ -85,7 +85,7 @@ def examine(
 
 
 def report_of(subject: str, seen: Observation) -> Report:
-    """The findings of an observation, what is wrong before what is slow, with what was counted."""
+    """Report the findings of an observation, errors before slow code, with the counts."""
     found: list[Finding] = []
     for part in (graph_findings, variable_findings, eager_findings):
         found += part(seen)
@@ -94,7 +94,7 @@ def report_of(subject: str, seen: Observation) -> Report:
 
 
 def facts_of(seen: Observation) -> dict[str, Any]:
-    """What was counted, without judging it."""
+    """Collect the counts of an observation, without a judgement."""
     watch = seen.graphs
     sizes = [size for _, size, _ in seen.memory]
     counted: dict[str, Any] = {

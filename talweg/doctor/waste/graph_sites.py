@@ -85,7 +85,7 @@ class RunSpot(Spot):
 
 
 class SeenSession:
-    """What is known of a session: where it was opened, and how often it ran."""
+    """The facts about a session: the line that opened it, and the number of its runs."""
 
     def __init__(self, session: Any, spot: Spot | None):
         self.spot, self.runs = spot, 0
@@ -93,7 +93,7 @@ class SeenSession:
 
 
 class GraphRecord:
-    """What is known of one graph, or (`table` None) of all traces together."""
+    """The facts about one graph, or (`table` None) about all traces together."""
 
     def __init__(self, table: NodeTable | None = None):
         self.table = None if table is None else weakref.ref(table)
@@ -103,7 +103,7 @@ class GraphRecord:
 
 
 class GraphWatch:
-    """Counts what graphs are asked for, and what of it runs."""
+    """Counts the requests to graphs for nodes, and the nodes that run."""
 
     def __init__(self, inner: InnerFiles, note_use: Callable[[Any], None]):
         self.inner, self.note_use = inner, note_use
@@ -121,16 +121,16 @@ class GraphWatch:
         self._kinds: dict[int, tuple] = {}  # id of a table -> (weak reference, record)
 
     def all_records(self) -> list[GraphRecord]:
-        """The graphs of TensorFlow 1 that were built or run."""
+        """Return the graphs of TensorFlow 1 that were built or run."""
         return [*self.past, *self.records.values()]
 
     def live(self) -> int:
-        """The nodes there are now in the graphs that are watched."""
+        """Return the nodes there are now in the graphs that are watched."""
         tables = [record.table() for record in self.records.values() if record.table is not None]
         return sum([len(table.nodes) for table in tables if table is not None])
 
     def record_of(self, table: NodeTable) -> GraphRecord:
-        """The record of a graph; that of all traces for the body of a function."""
+        """Return the record of a graph; that of all traces for the body of a function."""
         known = self._kinds.get(id(table))
         if known is not None and known[0]() is table:
             return known[1]
@@ -153,7 +153,7 @@ class GraphWatch:
 
     # -- building
 
-    def asked(self, node: Any, merged: bool, frame: FrameType | None) -> None:
+    def record_request(self, node: Any, merged: bool, frame: FrameType | None) -> None:
         """A node was asked for, from `frame` of talweg."""
         inner, entry, first = self.inner, None, frame
         while frame is not None and inner[frame.f_code.co_filename]:
@@ -164,7 +164,7 @@ class GraphWatch:
         key = id(frame.f_code), frame.f_lasti
         spot = record.spots.get(key)
         if spot is None:
-            spot = record.spots[key] = GraphSpot(frame, called_module(first, frame))
+            spot = record.spots[key] = GraphSpot(frame, find_called_module(first, frame))
         if entry.f_trace_lines:
             entry.f_trace_lines = False
             spot.this_counted = spot.this_built = False
@@ -258,7 +258,7 @@ class GraphWatch:
         return program is not None and self._program(session, record, program)
 
     def trace_made(self, body: Body) -> None:
-        """A function was traced: what of it runs otherwise than it is written."""
+        """Note, of a function that was traced, the code that runs otherwise than it is written."""
         order: dict[Any, None] = {}
         postorder((*body.outputs, *body.effects), order, lambda node: node.inputs)
         for match in factor_additions(list(order), set(body.outputs)).values():
@@ -312,8 +312,8 @@ class GraphWatch:
         return True
 
 
-def called_module(frame: FrameType | None, user: FrameType) -> str:
-    """The module of talweg whose function `user` called: ``api/math/reductions.py``.
+def find_called_module(frame: FrameType | None, user: FrameType) -> str:
+    """Return the module of talweg whose function `user` called: ``api/math/reductions.py``.
 
     "" if it was a library that called talweg.
     """
@@ -330,7 +330,7 @@ def called_module(frame: FrameType | None, user: FrameType) -> str:
 
 
 def direct_user(frame: FrameType | None) -> FrameType | None:
-    """The frame that called talweg: the innermost one outside of it and of AutoGraph."""
+    """Return the frame that called talweg: the innermost one outside of it and of AutoGraph."""
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(ROOT) and AUTOGRAPH not in name:

@@ -1,4 +1,4 @@
-"""Findings about graphs and traces: what is built again, too large, or never run."""
+"""Findings about graphs and traces: nodes that are built again, are too large, or never run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from talweg.doctor.findings import Finding, Place, megabytes
-from talweg.doctor.waste.eager import PURE, unused_finding
+from talweg.doctor.waste.eager import PURE, report_unused
 from talweg.doctor.waste.graph_sites import GraphRecord, GraphSpot, GraphWatch, SeenSession
 from talweg.doctor.waste.observation import Observation, SeenFunction
 from talweg.doctor.waste.sites import by_line, is_dropped, places_of
-from talweg.doctor.waste.variables import made_again
+from talweg.doctor.waste.variables import find_made_again
 
 if TYPE_CHECKING:
     from talweg.trace.function import Function
@@ -30,14 +30,14 @@ WHERE = re.compile(r"(.+):(\d+), in ([^:]+)")  # a place, as notes of passes giv
 
 
 def graph_findings(seen: Observation) -> Iterator[Finding]:
-    """What the graphs and traces of a program waste."""
+    """Report the waste of a program's graphs and traces."""
     watch = seen.graphs
-    again = {group[0].spot.code for _, group in made_again(seen.all_variables())}
+    again = {group[0].spot.code for _, group in find_made_again(seen.all_variables())}
     for record in watch.all_records():
         yield from _of_graph(record, again)
     yield from large_arrays([*watch.all_records(), watch.traces])
     yield from _find_unrolled(watch.traces, "a trace")
-    yield from _unused_in_graphs(watch)
+    yield from _find_unused_in_graphs(watch)
     yield from _find_retraced(seen)
     yield from _functions_in_loop(seen)
     yield from _find_shared(watch)
@@ -45,7 +45,7 @@ def graph_findings(seen: Observation) -> Iterator[Finding]:
 
 
 def _of_graph(record: GraphRecord, variables: set) -> Iterator[Finding]:
-    """Each line stands in one finding: the one that says most about it.
+    """Yield the findings about a graph: each line stands in the one that says most about it.
 
     `variables` are the codes that make variables again and again, which has a finding of its own.
     """
@@ -131,7 +131,7 @@ def _is_asked_again(spot: GraphSpot) -> bool:
 
 
 def _find_repeated_requests(spots: list[GraphSpot]) -> Finding:
-    """TW603: lines that ask for what is there."""
+    """Report TW603: lines that ask for nodes that the graph has already."""
     lines = by_line(spots)
     lines.sort(key=lambda line: -max(spot.calls for spot in line))
     count = max(spot.calls - spot.building for spot in lines[0])
@@ -159,7 +159,7 @@ def large_arrays(records: list[GraphRecord]) -> Iterator[Finding]:
 
 
 def large_array(spots: list, count: int, size: int) -> Finding:
-    """The finding about arrays in a graph."""
+    """Return the finding about arrays in a graph."""
     many = "an array" if count == 1 else f"{count:,} arrays"
     return Finding(
         "TW604",
@@ -214,7 +214,7 @@ def _find_unrolled(record: GraphRecord, where: str) -> Iterator[Finding]:
             )
 
 
-def _unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
+def _find_unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
     """TW616 in graphs: results that nobody takes."""
     for record in (*watch.all_records(), watch.traces):
         for spot in record.spots.values():
@@ -224,7 +224,7 @@ def _unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
             if named or spot.used or spot.calls >= ABANDONED:
                 continue
             if is_dropped(spot.code, spot.offset):
-                yield unused_finding(spot, spot.calls)
+                yield report_unused(spot, spot.calls)
 
 
 def _find_retraced(seen: Observation) -> Iterator[Finding]:
@@ -239,7 +239,7 @@ def _find_retraced(seen: Observation) -> Iterator[Finding]:
 
 
 def retracing_finding(function: SeenFunction, again: list) -> Finding:
-    """The finding about a function that is traced again and again."""
+    """Return the finding about a function that is traced again and again."""
     kinds: dict[str, list[str]] = {}
     for reason, _ in again:
         kinds.setdefault(reason.split(":")[0], []).append(reason)
@@ -283,7 +283,7 @@ def find_recompiled(function: Function, where: tuple) -> Iterator[Finding]:
 
 
 def cure_of(reasons: str) -> str:
-    """What to do about retraces, by their reasons."""
+    """Return the cure of retraces, by their reasons."""
     if "shape" in reasons or "size" in reasons or "rank" in reasons:
         return (
             "Leave the sizes that differ open: @tf.function(reduce_retracing=True), or "
@@ -325,11 +325,11 @@ def _find_shared(watch: GraphWatch) -> Iterator[Finding]:
     """TW608: products that run otherwise than they were written."""
     for note, count in watch.notes.items():
         if " runs as " in note:
-            yield shared_work(note, count)
+            yield report_shared_work(note, count)
 
 
-def shared_work(note: str, count: int = 1) -> Finding:
-    """The finding about redundant work that was found and shared."""
+def report_shared_work(note: str, count: int = 1) -> Finding:
+    """Return the finding about redundant work that was found and shared."""
     what, _, where = note.partition(": ")
     match = WHERE.match(where)
     return Finding(

@@ -1,4 +1,4 @@
-"""Watching a program: what is counted while it runs, for the findings made of it afterwards.
+"""An observation counts a program's events while it runs; findings are made of it afterwards.
 
 What happens often (an eager operation) is counted by the instruction of the user's code it comes
 from, and looked at closely only the first few times and then now and then; what happens
@@ -21,7 +21,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.observer import Observer
-from talweg.doctor.waste.graph_sites import GraphWatch, called_module, direct_user
+from talweg.doctor.waste.graph_sites import GraphWatch, direct_user, find_called_module
 from talweg.doctor.waste.sites import InnerFiles, Spot, together, user_frames
 from talweg.eager.tensor import EagerTensor
 from talweg.prims.arithmetic import add
@@ -87,7 +87,7 @@ class EagerSpot(Spot):
         self.holder = ""  # what holds the results that are alive
 
     def take(self, other: EagerSpot) -> None:
-        """Add what was counted at another spot of the same expression."""
+        """Add the counts of another spot of the same expression."""
         if other.count > self.count:
             self.held, self.holder, self.stride = other.held, other.holder, other.stride
         super().take(other)
@@ -107,7 +107,7 @@ class HostTransfer(Spot):
 
 
 class SeenVariable:
-    """What is known of a variable of the program."""
+    """The facts about a variable of the program."""
 
     def __init__(self, variable: Any, spot: Spot | None, runs: int, steps: int):
         self.ref = weakref.ref(variable)
@@ -123,7 +123,7 @@ class SeenVariable:
 
 
 class SeenFunction:
-    """What is known of a `tf.function` of the program."""
+    """The facts about a `tf.function` of the program."""
 
     def __init__(self, function: Any, spot: Spot | None):
         self.ref, self.name = weakref.ref(function), function.name
@@ -133,7 +133,7 @@ class SeenFunction:
 
 
 class Observation(Observer):
-    """Counts what a program does."""
+    """Counts a program's events."""
 
     def __init__(self) -> None:
         self.inner = InnerFiles()
@@ -150,7 +150,7 @@ class Observation(Observer):
         self.gone: list[SeenVariable] = []  # whose place in `variables` another one took
         self.functions: list[SeenFunction] = []
         self._functions: dict[int, SeenFunction] = {}
-        self.graphs = GraphWatch(self.inner, self._used)
+        self.graphs = GraphWatch(self.inner, self._note_use)
         self.calls = self.gradients = self.steps = 0
         self.memory: list[tuple] = []
         self._next_memory = 0.0
@@ -173,7 +173,7 @@ class Observation(Observer):
         try:
             spot = self.eager[id(code), frame.f_lasti, prim]
         except KeyError:
-            spot = EagerSpot(frame, prim, called_module(_frame(2), frame))
+            spot = EagerSpot(frame, prim, find_called_module(_frame(2), frame))
             self.eager[id(code), frame.f_lasti, prim] = spot
             self._calls.setdefault((id(code), spot.offset), []).append(spot)
         count = spot.count = spot.count + 1
@@ -207,7 +207,7 @@ class Observation(Observer):
             self.note_memory()
 
     def judge(self, spot: EagerSpot) -> None:
-        """How many of the remembered results are still alive, and who holds them."""
+        """Count the remembered results that are still alive, and name their holders."""
         alive = [(when, ref()) for when, ref in spot.kept]
         there = [(when, value) for when, value in alive if value is not None]
         if not alive:
@@ -238,7 +238,7 @@ class Observation(Observer):
                         known is value
                         or type(known) is weakref.ref
                         and known() is value
-                        or self._made_of_the_same(spot, value)
+                        or self._is_made_of_the_same(spot, value)
                         for known, value in zip(before, operands)
                     ]
                 )
@@ -249,8 +249,8 @@ class Observation(Observer):
         kept = [weakref.ref(x) if hasattr(x, "_array") else x for x in operands]
         spot.operands = [*kept, params]
 
-    def _made_of_the_same(self, spot: EagerSpot, value: object) -> bool:
-        """Whether the same call made a tensor just now, of what it was made of before."""
+    def _is_made_of_the_same(self, spot: EagerSpot, value: object) -> bool:
+        """Whether the same call made a tensor just now, of the same operands as before."""
         others = self._calls[id(spot.code), spot.offset]
         return any([x.alike and x.result() is value for x in others if x is not spot])
 
@@ -274,7 +274,7 @@ class Observation(Observer):
             spot.bytes += tensor._array.nbytes
 
     def fetched(self, array: np.generic | np.ndarray) -> None:
-        """A value was copied from a device, for whoever wants it on the host."""
+        """Count a copy of a value from a device to the host."""
         spot = self._crossing(self.fetches, 3)
         if spot is not None:
             spot.bytes += array.nbytes
@@ -293,7 +293,7 @@ class Observation(Observer):
     # -- variables
 
     def variable_made(self, variable: object) -> None:
-        """Keep what is known of it."""
+        """Record a new variable with the line that made it."""
         before = self.variables.get(id(variable))
         if before is not None and len(self.gone) < MANY:
             self.gone.append(before)
@@ -311,7 +311,7 @@ class Observation(Observer):
             self.graphs.excuse(variable)
 
     def all_variables(self) -> list[SeenVariable]:
-        """The variables of the program, in the order they were made."""
+        """Return the variables of the program, in the order they were made."""
         return [*self.gone, *self.variables.values()]
 
     def variable_read(self, variable: object) -> None:
@@ -380,7 +380,7 @@ class Observation(Observer):
 
     def node_asked(self, node: object, merged: bool) -> None:
         """A graph was asked for a node."""
-        self.graphs.asked(node, merged, sys._getframe(2))
+        self.graphs.record_request(node, merged, sys._getframe(2))
 
     def session_ran(self, session: Any, program: object, fed: list, fetched: list) -> None:
         """A run is over."""
@@ -391,11 +391,11 @@ class Observation(Observer):
         if self._values.get(session) != len(state):
             self._values[session] = len(state)
             for variable in state:
-                seen = self._seen_by(variable)
+                seen = self._find_seen(variable)
                 if seen is not None:
                     seen.valued = True
-        for handle in fetched_reads(program) if is_new else ():
-            self._used(handle)
+        for handle in find_fetched_reads(program) if is_new else ():
+            self._note_use(handle)
         self._tick()
 
     def session_made(self, session: object) -> None:
@@ -404,14 +404,14 @@ class Observation(Observer):
         spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
         self.graphs.session_made(session, spot)
 
-    def _seen_by(self, handle: Handle) -> SeenVariable | None:
-        """What is known of the variable of a handle."""
+    def _find_seen(self, handle: Handle) -> SeenVariable | None:
+        """Return the facts about the variable of a handle."""
         owner = handle.owner() if hasattr(handle, "owner") else None
         return None if owner is None else self.variables.get(id(owner))
 
-    def _used(self, handle: Handle) -> None:
+    def _note_use(self, handle: Handle) -> None:
         """Something takes the value of a graph's variable."""
-        seen = self._seen_by(handle)
+        seen = self._find_seen(handle)
         if seen is not None:
             seen.read = True
 
@@ -430,7 +430,7 @@ class Observation(Observer):
             self.memory = self.memory[::2]
 
     def call_seconds(self) -> float:
-        """What an operation costs that is called from Python and computes next to nothing."""
+        """Measure the time of a small operation that is called from Python."""
         one = EagerTensor(np.float32(1.0))
         with dispatch.observe(None), dispatch.eagerly(), dispatch.only(()):
             best = 1.0
@@ -454,8 +454,8 @@ class Observation(Observer):
                 self.judge(spot)
 
 
-def fetched_reads(program: Any) -> list:
-    """The handles of variables whose values a program gives as they are."""
+def find_fetched_reads(program: Any) -> list:
+    """Return the handles of variables whose values a program gives as they are."""
     if not program.needs:
         return []
     outputs = set(program.outputs)
@@ -463,7 +463,7 @@ def fetched_reads(program: Any) -> list:
 
 
 def holder_of(value: object) -> str:
-    """What keeps a tensor alive, in words; "" if that cannot be said."""
+    """Describe the holder that keeps a tensor alive; "" if it cannot be named."""
     for holder in gc.get_referrers(value):
         if type(holder) is list and len(holder) > 10:
             inside = any(type(item) is tuple and len(item) == 5 for item in holder[:3])
@@ -479,7 +479,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def bytes_in_use() -> int:
-    """The memory of this process, in bytes; 0 where the system does not say."""
+    """Return the memory of this process, in bytes; 0 where the system does not say."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * PAGE

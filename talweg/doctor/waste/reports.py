@@ -1,4 +1,4 @@
-"""`graph.report()` and `fn.report()`: what is to be seen of a graph or function at rest."""
+"""`graph.report()` and `fn.report()` look at a graph or function at rest, without running it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from talweg.doctor.waste.graphs import (
     cure_of,
     find_recompiled,
     large_array,
-    shared_work,
+    report_shared_work,
 )
 from talweg.doctor.waste.sites import Spot, places_of
 from talweg.graph.node import BODY, Node
@@ -39,7 +39,7 @@ DOUBLES = 3  # operations in float64
 
 
 def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = None) -> Report:
-    """The report of a graph of TensorFlow 1.
+    """Return the report of a graph of TensorFlow 1.
 
     session: a session of the graph, to see which variables have no value in it.
     loss: a tensor of the graph, to see which trainable variables it does not depend on.
@@ -48,7 +48,7 @@ def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = 
     nodes = with_bodies(own)
     variables = graph.get_collection("variables")
     findings = [
-        *_asked_again(graph),
+        *_find_repeated_requests(graph),
         *_arrays(nodes, {v._initial for v in variables if hasattr(v, "_initial")}),
         *_let_go(graph),
         *_redundant(own),
@@ -56,7 +56,7 @@ def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = 
         *_unread(nodes, variables),
         *_find_unreached(graph, variables, loss),
         *_doubles(nodes, variables),
-        *_written_out(own, "the graph"),
+        *_find_unrolled(own, "the graph"),
     ]
     facts = {name.replace("_", " "): value for name, value in graph.stats().items()}
     facts["variables"] = len(variables)
@@ -64,7 +64,7 @@ def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = 
 
 
 def report_on_function(function: Function) -> Report:
-    """The report of a `tf.function`: its traces, and what is in them."""
+    """Report on a `tf.function`: its traces, and the waste in them."""
     traces = list(function._traces.values())
     findings: list[Finding] = []
     reasons = function.retracing_reasons()
@@ -86,7 +86,7 @@ def report_on_function(function: Function) -> Report:
         findings += [
             *_arrays(inside, set()),
             *_redundant(nodes),
-            *_written_out(nodes, "a trace"),
+            *_find_unrolled(nodes, "a trace"),
             *_doubles(inside, list(own.values())),
         ]
         facts[f"trace {number + 1}"] = _describe(concrete, nodes)
@@ -97,7 +97,7 @@ def report_on_function(function: Function) -> Report:
 
 
 def nodes_of(concrete: ConcreteFunction) -> list[Node]:
-    """The nodes of a trace that run."""
+    """Return the nodes of a trace that run."""
     return _nodes_of_body(concrete.body)
 
 
@@ -108,7 +108,7 @@ def _nodes_of_body(body: Body) -> list[Node]:
 
 
 def with_bodies(nodes: list[Node]) -> list[Node]:
-    """The nodes, and those of the branches, loops and functions among them."""
+    """Return the nodes, and those of the branches, loops and functions among them."""
     found, seen = list(nodes), set()
     for node in found:  # which grows meanwhile
         for body in bodies_of(node) if node.prim.effect == BODY else ():
@@ -136,7 +136,7 @@ def _report(subject: str, found: list[Finding], facts: dict[str, Any]) -> Report
 
 
 def _each_once(found: Iterable[Finding]) -> list[Finding]:
-    """The findings without those that another trace has at the same lines."""
+    """Return the findings without those that another trace has at the same lines."""
     kept: dict[tuple, Finding] = {}
     for finding in found:
         kept.setdefault((finding.code, finding.places), finding)
@@ -152,7 +152,7 @@ def _text(node: Node) -> str:
     return "" if origin is None else Spot(origin[0], origin[1]).text
 
 
-def _asked_again(graph: Graph) -> Iterator[Finding]:
+def _find_repeated_requests(graph: Graph) -> Iterator[Finding]:
     """TW603."""
     asked = [
         (count, node)
@@ -215,7 +215,7 @@ def _redundant(nodes: list[Node]) -> Iterator[Finding]:
     order: dict[Node, None] = {}
     postorder(nodes, order, lambda node: node.inputs)
     for match in factor_additions(list(order), set()).values():
-        yield shared_work(str(match))
+        yield report_shared_work(str(match))
 
 
 def _unset(variables: list, session: Any) -> Iterator[Finding]:
@@ -228,7 +228,7 @@ def _unset(variables: list, session: Any) -> Iterator[Finding]:
             "TW610",
             f"no value in this session: {_names(unset)}",
             "Neither an initializer nor a checkpoint gave the variable a value.",
-            _made_at(unset),
+            _locate_making(unset),
             len(unset),
             "Running anything that reads it fails.",
             "Run tf.global_variables_initializer(), made after every variable.",
@@ -253,7 +253,7 @@ def _unread(nodes: list[Node], variables: list) -> Iterator[Finding]:
             "TW611",
             f"never read: {_names(silent)}",
             "No operation of the graph takes its value.",
-            _made_at(silent),
+            _locate_making(silent),
             len(silent),
             f"{megabytes(sum((v.shape.num_elements() or 0) * v.dtype.size for v in silent))}, and "
             "perhaps a part of the model that was left out.",
@@ -276,7 +276,7 @@ def _find_unreached(graph: Graph, variables: list, loss: Tensor | None) -> Itera
             "TW612",
             f"never reached by the loss: {_names(apart)}",
             "There is no path from the variable to the loss.",
-            _made_at(apart),
+            _locate_making(apart),
             len(apart),
             "The variable does not train.",
             "Use it in the loss, or make it trainable=False.",
@@ -308,7 +308,7 @@ def _doubles(nodes: list[Node], variables: list) -> Iterator[Finding]:
         )
 
 
-def _written_out(nodes: list[Node], where: str) -> Iterator[Finding]:
+def _find_unrolled(nodes: list[Node], where: str) -> Iterator[Finding]:
     """TW620."""
     lines: dict[tuple, list[Node]] = {}
     for node in nodes:
@@ -351,6 +351,6 @@ def _names(variables: list) -> str:
     return names + (f" and {len(variables) - 4:,} more" if len(variables) > 4 else "")
 
 
-def _made_at(variables: list) -> tuple[Place, ...]:
+def _locate_making(variables: list) -> tuple[Place, ...]:
     origins = [v._initializer.origin for v in variables if hasattr(v, "_initializer")]
     return places_of([Spot(o[0], o[1]) for o in origins if o is not None])

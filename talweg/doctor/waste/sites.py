@@ -1,4 +1,4 @@
-"""Where in a program something happens, and what its text there says.
+"""Sites are instructions of a user's program, with the line and text that they stand in.
 
 An instruction of the user's code is (code object, offset).  While a program is watched, frames of
 libraries count as inner ones, so that what Keras does for `model.fit` stands at `model.fit`.
@@ -39,7 +39,7 @@ class InnerFiles(dict[str, bool]):
 
 
 def user_frames(frame: FrameType | None, inner: InnerFiles, most: int = 6) -> list[FrameType]:
-    """The frames of the user's code from `frame` outward, innermost first."""
+    """Return the frames of the user's code from `frame` outward, innermost first."""
     found = []
     while frame is not None and len(found) < most:
         if not inner[frame.f_code.co_filename]:
@@ -57,7 +57,7 @@ class Spot:
         self.code, self.offset, self.module = code, offset, module
 
     def take(self, other: Any) -> None:
-        """Add what was counted at another spot of the same expression."""
+        """Add the counts of another spot of the same expression."""
         for name in type(self).__slots__:
             value = getattr(self, name)
             if type(value) is int:
@@ -93,7 +93,7 @@ def within(inner: tuple | None, outer: tuple | None) -> bool:
 
 
 def text_at(code: CodeType, offset: int) -> str:
-    """The source text of an instruction's expression, on one line."""
+    """Return the source text of an instruction's expression, on one line."""
     span = span_at(code, offset)
     if span is None:
         return ""
@@ -126,7 +126,7 @@ def is_dropped(code: CodeType, offset: int) -> bool:
 
 
 class LocalFlows(ast.NodeVisitor):
-    """Which names of a function hold what was computed from one expression of it."""
+    """The names of a function that hold values computed from one of its expressions."""
 
     def __init__(self, source: tuple[int, int, int, int]):
         self.source = source
@@ -201,7 +201,7 @@ def _span_of(node: Any) -> tuple:
 
 @lru_cache(64)
 def tree_of(file: str) -> ast.AST | None:
-    """The parsed source of a file; None if it is not at hand."""
+    """Return the parsed source of a file; None if it is not at hand."""
     text = "".join(linecache.getlines(file))
     try:
         return ast.parse(text) if text else None
@@ -210,7 +210,7 @@ def tree_of(file: str) -> ast.AST | None:
 
 
 def together(spots: dict[tuple, Any]) -> dict[tuple, Any]:
-    """The spots, those of one expression taken together, by their expressions.
+    """Return the spots, those of one expression taken together, by their expressions.
 
     The interpreter rewrites instructions that run often, and they then stand a little further on.
     """
@@ -225,7 +225,7 @@ def together(spots: dict[tuple, Any]) -> dict[tuple, Any]:
 
 
 def by_line(spots: Iterable[Any]) -> list[list[Any]]:
-    """The spots of each line, the whole expression before its parts."""
+    """Return the spots of each line, the whole expression before its parts."""
     lines: dict[Place, list[Any]] = {}
     for spot in spots:
         lines.setdefault(spot.place, []).append(spot)
@@ -233,5 +233,5 @@ def by_line(spots: Iterable[Any]) -> list[list[Any]]:
 
 
 def places_of(spots: Iterable[Any], most: int = 3) -> tuple[Place, ...]:
-    """The lines of spots, each once, in order, not more than a few."""
+    """Return the lines of spots, each once, in order, not more than a few."""
     return tuple(dict.fromkeys(spot.place for spot in spots))[:most]

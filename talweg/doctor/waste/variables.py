@@ -13,10 +13,10 @@ EPOCHS = 3  # steps of the program between which one line made variables
 
 
 def variable_findings(seen: Observation) -> Iterator[Finding]:
-    """What the variables of a program waste."""
+    """Report the variables of a program that cost more than they serve."""
     known = seen.all_variables()
-    again = dict(made_again(known))
-    yield from map(_made_again, again.values())
+    again = dict(find_made_again(known))
+    yield from map(_report_made_again, again.values())
     left_over = {id(v) for v in known if _line(v) in again}
     known = [v for v in known if id(v) not in left_over]
     unset = [v for v in known if _is_unset(v, seen)]
@@ -48,8 +48,8 @@ def _bytes(variables: list[SeenVariable]) -> int:
     return sum(size * v.dtype.size for size, v in zip(sizes, variables))
 
 
-def made_again(known: list[SeenVariable]) -> Iterator[tuple[tuple, list[SeenVariable]]]:
-    """The lines that go on making variables while the program runs, with these."""
+def find_made_again(known: list[SeenVariable]) -> Iterator[tuple[tuple, list[SeenVariable]]]:
+    """Yield the lines that go on making variables while the program runs, with these."""
     groups: dict[tuple, list[SeenVariable]] = {}
     for variable in known:
         if variable.spot is not None:
@@ -67,7 +67,7 @@ def made_again(known: list[SeenVariable]) -> Iterator[tuple[tuple, list[SeenVari
             yield line, group
 
 
-def _made_again(group: list[SeenVariable]) -> Finding:
+def _report_made_again(group: list[SeenVariable]) -> Finding:
     """TW613."""
     kept = group[0].graph is not None
     after = "they stay in the graph" if kept else "what was learned is lost with the old one"

@@ -91,7 +91,7 @@ def _write_type_spec(spec: TypeSpec, message: Any) -> None:
     if isinstance(spec, LinearOperatorSpec):
         message.type_spec_class = REGISTERED
         message.type_spec_class_name = spec.registered_name
-        _write(spec.registered_state(), message.type_state)
+        _write(spec.collect_state(), message.type_state)
         message.num_flat_components = len(spec.part_specs())
         return
     if isinstance(spec, ExtensionTypeSpec):

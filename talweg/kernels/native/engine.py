@@ -17,7 +17,7 @@ _engines: list = []  # what keeps the code
 
 @cache
 def processor() -> tuple[str, dict] | None:
-    """The target triple and the features of this processor; None without LLVM."""
+    """Return the target triple and the features of this processor; None without LLVM."""
     try:
         import llvmlite.binding as llvm
 

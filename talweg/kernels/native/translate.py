@@ -60,25 +60,25 @@ class NativeModule:
         self.texts: dict[str, str] = {}
 
     def add(self, function: Callable[..., Any]) -> None:
-        """Translate a function and what it calls."""
+        """Translate a function and its callees."""
         if function.__name__ not in self.texts:
             self.texts[function.__name__] = ""
             self.texts[function.__name__] = _Translation(self, function).text()
 
     def text(self) -> str:
-        """The module."""
+        """Return the module."""
         return "\n".join(self.texts.values())
 
 
 @cache
 def tree_of(function: Callable[..., Any]) -> Any:
-    """The definition of a function, parsed."""
+    """Return the definition of a function, parsed."""
     return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
 
 
 @cache
 def results_of(function: Callable[..., Any]) -> int:
-    """How many values a function returns."""
+    """Return the number of values that a function returns."""
     for node in ast.walk(tree_of(function)):
         if isinstance(node, ast.Return):
             return len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1
@@ -265,7 +265,7 @@ class _Translation:
         if name in _LOADS:
             return self._load(_LOADS[name], given[0])
         if name in _STORES:
-            return self._stored(_STORES[name], *given)
+            return self._emit_store(_STORES[name], *given)
         if name in _BUILT_IN:
             return _BUILT_IN[name](self, *given)
         operands = ", ".join([f"i64 {part}" for part in given])
@@ -285,7 +285,7 @@ class _Translation:
         found = self._emit(f"load i{bits}, ptr {pointer}, align 1")
         return found if bits == 64 else self._emit(f"zext i{bits} {found} to i64")
 
-    def _stored(self, bits: int, place: str, value: str) -> str:
+    def _emit_store(self, bits: int, place: str, value: str) -> str:
         pointer = self._emit(f"inttoptr i64 {place} to ptr")
         short = value if bits == 64 else self._emit(f"trunc i64 {value} to i{bits}")
         self.lines.append(f"store i{bits} {short}, ptr {pointer}, align 1")
@@ -293,14 +293,14 @@ class _Translation:
 
     # -- words that Python has no short form for
 
-    def shifted_product(self, x: str, y: str, places: str) -> str:
-        """The product of two numbers in 128 bits, shifted right."""
+    def shift_product(self, x: str, y: str, places: str) -> str:
+        """Return the product of two numbers in 128 bits, shifted right."""
         wide = [self._emit(f"zext i64 {part} to i128") for part in (x, y, places)]
         product = self._emit(f"mul i128 {wide[0]}, {wide[1]}")
         return self._emit(f"trunc i128 {self._emit(f'lshr i128 {product}, {wide[2]}')} to i64")
 
-    def shifted_rest(self, x: str, y: str, places: str) -> str:
-        """The bits that `shifted_product` drops, the highest first, in 64 bits; 1 for any below."""
+    def shift_rest(self, x: str, y: str, places: str) -> str:
+        """The bits that `shift_product` drops, the highest first, in 64 bits; 1 for any below."""
         wide = [self._emit(f"zext i64 {part} to i128") for part in (x, y, places)]
         product = self._emit(f"mul i128 {wide[0]}, {wide[1]}")
         up = self._emit(f"sub i128 128, {wide[2]}")
@@ -311,15 +311,15 @@ class _Translation:
         return self._emit(f"or i64 {high}, {self._emit(f'zext i1 {more} to i64')}")
 
     def float_bits(self, number: str) -> str:
-        """The bits of a float64 that is a whole number."""
+        """Return the bits of a float64 that is a whole number."""
         return self._emit(f"bitcast double {self._emit(f'uitofp i64 {number} to double')} to i64")
 
-    def multiplied_floats(self, x: str, y: str) -> str:
-        """The bits of the product of two float64."""
+    def multiply_floats(self, x: str, y: str) -> str:
+        """Return the bits of the product of two float64."""
         return self._of_floats("fmul", x, y)
 
-    def divided_floats(self, x: str, y: str) -> str:
-        """The bits of the quotient of two float64."""
+    def divide_floats(self, x: str, y: str) -> str:
+        """Return the bits of the quotient of two float64."""
         return self._of_floats("fdiv", x, y)
 
     def _of_floats(self, word: str, x: str, y: str) -> str:
@@ -328,24 +328,24 @@ class _Translation:
         return self._emit(f"bitcast double {found} to i64")
 
     def float32_bits(self, x: str) -> str:
-        """The bits of the float32 next to a float64."""
+        """Return the bits of the float32 next to a float64."""
         value = self._emit(f"bitcast i64 {x} to double")
         short = self._emit(f"bitcast float {self._emit(f'fptrunc double {value} to float')} to i32")
         return self._emit(f"zext i32 {short} to i64")
 
     def scratch(self, size: str) -> str:
-        """The address of memory that is there until the function returns."""
+        """Return the address of memory that is there until the function returns."""
         return self._emit(f"ptrtoint ptr {self._emit(f'alloca i8, i64 {size}')} to i64")
 
 
 _BUILT_IN: dict[str, Callable[..., str]] = {
     name: getattr(_Translation, name)
     for name in (
-        "shifted_product",
-        "shifted_rest",
+        "shift_product",
+        "shift_rest",
         "float_bits",
-        "multiplied_floats",
-        "divided_floats",
+        "multiply_floats",
+        "divide_floats",
         "float32_bits",
         "scratch",
     )

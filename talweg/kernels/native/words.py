@@ -10,7 +10,7 @@ def _none(*given: object) -> Any:
 
 
 def load8(place: int) -> int:
-    """A byte at an address."""
+    """Return a byte at an address."""
     return _none()
 
 
@@ -40,12 +40,12 @@ def store64(place: int, value: int) -> int:
 
 
 def each(element: int, out: int, a: int, b: int, c: int) -> int:
-    """What a driver does to each element."""
+    """Stand for the function that a driver applies to each element."""
     return _none()
 
 
 def new_bytes(data: int, size: int) -> int:
-    """A new `bytes` object of the bytes at an address; of what they happen to be, at 0."""
+    """Make a `bytes` object of the bytes at an address; of arbitrary bytes, at 0."""
     return _none()
 
 
@@ -60,35 +60,35 @@ def decrease(item: int) -> int:
 
 
 def scratch(size: int) -> int:
-    """The address of memory that is there until the function returns."""
+    """Return the address of memory that is there until the function returns."""
     return _none()
 
 
 def float_bits(number: int) -> int:
-    """The bits of the float64 that is a whole number."""
+    """Return the bits of the float64 that is a whole number."""
     return _none()
 
 
-def multiplied_floats(x: int, y: int) -> int:
-    """The bits of the product of two float64."""
+def multiply_floats(x: int, y: int) -> int:
+    """Return the bits of the product of two float64."""
     return _none()
 
 
-def divided_floats(x: int, y: int) -> int:
-    """The bits of the quotient of two float64."""
+def divide_floats(x: int, y: int) -> int:
+    """Return the bits of the quotient of two float64."""
     return _none()
 
 
 def float32_bits(x: int) -> int:
-    """The bits of the float32 next to a float64."""
+    """Return the bits of the float32 next to a float64."""
     return _none()
 
 
-def shifted_product(x: int, y: int, places: int) -> int:
-    """The product of two numbers in 128 bits, shifted right."""
+def shift_product(x: int, y: int, places: int) -> int:
+    """Return the product of two numbers in 128 bits, shifted right."""
     return _none()
 
 
-def shifted_rest(x: int, y: int, places: int) -> int:
-    """The bits that `shifted_product` drops, in 64 bits."""
+def shift_rest(x: int, y: int, places: int) -> int:
+    """Return the bits that `shift_product` drops, in 64 bits."""
     return _none()

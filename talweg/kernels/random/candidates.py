@@ -35,11 +35,11 @@ class CandidateWords:
         self.words = _words(stream)
 
     def below(self, bound: int) -> int:
-        """A word modulo `bound`; words above its last multiple are refused."""
+        """Return a word modulo `bound`; words above its last multiple are refused."""
         return self._fair(bound, MASK32, self.words.__next__)
 
     def long_below(self, bound: int) -> int:
-        """Two words, as one number, modulo `bound`; refused likewise."""
+        """Return two words, as one number, modulo `bound`; refused likewise."""
         return self._fair(bound, MASK64, self._long)
 
     def _long(self) -> int:
@@ -57,11 +57,11 @@ class CandidateWords:
         return word % bound
 
     def single(self) -> float:
-        """A float32 of [0, 1)."""
+        """Return a float32 of [0, 1)."""
         return (next(self.words) & 0x7FFFFF) * 2.0**-23
 
     def double(self) -> float:
-        """A float64 of [0, 1)."""
+        """Return a float64 of [0, 1)."""
         high = next(self.words) & 0xFFFFF
         return (high << 32 | next(self.words)) * 2.0**-52
 
@@ -73,11 +73,11 @@ class UniformSampler:
         self.range_max = range_max
 
     def sample(self, words: CandidateWords) -> int:
-        """A class."""
+        """Return a class."""
         return words.long_below(self.range_max)
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
-        """The probability of each class."""
+        """Return the probability of each class."""
         return np.full(classes.shape, 1 / self.range_max)
 
 
@@ -85,12 +85,12 @@ class LogUniform(UniformSampler):
     """P(k) = log((k + 2) / (k + 1)) / log(range + 1): for classes sorted by frequency (Zipf)."""
 
     def sample(self, words: CandidateWords) -> int:
-        """A class."""
+        """Return a class."""
         value = int(math.exp(words.double() * math.log1p(self.range_max))) - 1
         return value % self.range_max
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
-        """The probability of each class."""
+        """Return the probability of each class."""
         return np.log((classes + 2.0) / (classes + 1.0)) / math.log1p(self.range_max)
 
 
@@ -119,13 +119,13 @@ class Weighted(UniformSampler):
         return [float(np.float32(s)) for s in share], alias
 
     def sample(self, words: CandidateWords) -> int:
-        """A class."""
+        """Return a class."""
         number = words.single()
         bucket = words.below(self.range_max)
         return bucket if number < self.chance[bucket] else self.alias[bucket]
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
-        """The probability of each class."""
+        """Return the probability of each class."""
         return self.weights[classes].astype(np.float64) / self.total
 
 
@@ -137,12 +137,12 @@ class Learned(UniformSampler):
         self.weights = np.ones(range_max, np.int64)
 
     def sample(self, words: CandidateWords) -> int:
-        """A class."""
+        """Return a class."""
         position = words.below(int(self.weights.sum()))
         return int(np.searchsorted(np.cumsum(self.weights), position, side="right"))
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
-        """The probability of each class."""
+        """Return the probability of each class."""
         return self.weights[classes] / self.weights.sum()
 
     def see(self, classes: np.ndarray) -> None:
@@ -165,10 +165,10 @@ def draw(
     return np.array(list(found), np.int64), draws
 
 
-def expected_counts(
+def compute_expected_counts(
     sampler: UniformSampler, classes: np.ndarray, size: int, draws: int
 ) -> np.ndarray:
-    """The expected counts of classes among `size` that took `draws` draws, float32."""
+    """Return the expected counts of classes among `size` that took `draws` draws, float32."""
     p = sampler.probability(classes).astype(np.float32)
     if draws == size:
         return p * np.float32(size)

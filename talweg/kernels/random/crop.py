@@ -31,7 +31,7 @@ class CropBox(NamedTuple):
         return float(max(0, self.bottom - self.top) * max(0, self.right - self.left))
 
     def common(self, other: CropBox) -> CropBox:
-        """What both have."""
+        """Return the intersection of both boxes."""
         return CropBox(
             max(self.top, other.top),
             max(self.left, other.left),
@@ -51,11 +51,11 @@ class Draws:
             yield from one_block(stream.skip(number).counter, stream.key)
 
     def fraction(self) -> np.float32:
-        """A float of [0, 1), from the lower 23 bits of a word."""
+        """Return a float of [0, 1), from the lower 23 bits of a word."""
         return np.float32((next(self._words) & 0x7FFFFF) / (1 << 23))
 
     def below(self, count: int) -> int:
-        """An integer of [0, count), each as likely."""
+        """Return an integer of [0, count), each as likely."""
         if count & (count - 1) == 0:
             return next(self._words) & (count - 1)
         rest = MASK32 % count + 1
@@ -74,7 +74,7 @@ def crop(
     areas: tuple[float, float],
     attempts: int,
 ) -> CropBox:
-    """A part of an image of `size`, or the whole of it where all attempts fail.
+    """Return a part of an image of `size`, or the whole of it where all attempts fail.
 
     boxes [n, 4] over the size of the image, of which one has to be `covered`; shapes: width over
     height, from and to; areas: the part of the image, from and to.
@@ -103,7 +103,7 @@ def _covers(found: CropBox, objects: list[CropBox], covered: float) -> bool:
 def _part(
     size: tuple[int, int], shape: np.float32, areas: tuple[float, float], draws: Draws
 ) -> CropBox | None:
-    """A part of this shape, with an area drawn between bounds; None where there is none."""
+    """Return a part of this shape, with an area drawn between bounds; None where there is none."""
     height, width = size
     if areas[1] <= 0 or shape <= 0 or min(size) <= 0 or areas[0] > areas[1]:
         return None
@@ -130,5 +130,5 @@ def _part(
 
 
 def _across(rows: int, shape: np.float32) -> int:
-    """The columns of a part with so many rows."""
+    """Return the columns of a part with so many rows."""
     return int(np.rint(np.float32(rows) * shape))

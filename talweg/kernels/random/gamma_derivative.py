@@ -1,4 +1,4 @@
-"""How a gamma number moves with its shape: the implicit derivative.
+"""The implicit derivative of a gamma-distributed number by its shape parameter.
 
 A sample x of shape α keeps its probability P(α, x) as α moves, P the regularised lower incomplete
 gamma function, so dx/dα = -(∂P/∂α) / p(x) with the density p = xᵅ⁻¹ e⁻ˣ / Γ(α)  (Figurnov, Mohamed

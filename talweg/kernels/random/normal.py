@@ -80,7 +80,7 @@ def log_float32(x: np.ndarray) -> np.ndarray:
 
 
 def sin_cos_float32(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(sin x, cos x) for float32 x in [0, 100], as glibc's `sincosf` rounds them.
+    """Return (sin x, cos x) for float32 x in [0, 100], as glibc's `sincosf` rounds them.
 
     x less its nearest multiple n of π/2 lies within π/4; two polynomials give its sine and cosine,
     exchanged for odd n, with the signs of quadrant n.

@@ -8,7 +8,7 @@ from talweg.kernels.random.philox import BLOCK, Stream, blocks
 
 
 def permutation(stream: Stream, size: int) -> np.ndarray:
-    """A random order of range(size), int64: Fisher and Yates with one 32-bit word a step.
+    """Return a random order of range(size), int64: Fisher and Yates with one 32-bit word a step.
 
     Step i exchanges places i and p(i) = i + w mod (size - i), w the i-th word of the stream.  The
     last place has no choice and uses no word.
@@ -22,7 +22,7 @@ def permutation(stream: Stream, size: int) -> np.ndarray:
 
 
 def _exchange(partner: np.ndarray) -> np.ndarray:
-    """What steps i = 0, 1, ... that exchange places i and partner[i] >= i make of 0, 1, 2, ...
+    """Apply to 0, 1, 2, ... the steps i = 0, 1, ... that exchange places i and partner[i] >= i.
 
     Step i leaves at place i what was at p = partner[i], and nothing touches place i later.  What is
     at p before step i came from place k at the last step k < i with partner[k] = p, or is p itself

@@ -42,7 +42,7 @@ class Stream(NamedTuple):
     counter: int
 
     def skip(self, blocks: int) -> Stream:
-        """The stream `blocks` further on."""
+        """Return the stream `blocks` further on."""
         return Stream(self.key, (self.counter + blocks) & MASK128)
 
 
@@ -50,7 +50,7 @@ class Stream(NamedTuple):
 
 
 def scramble(first: int, second: int) -> Stream:
-    """The stream of a pair of seeds of a stateless operation.
+    """Return the stream of a pair of seeds of a stateless operation.
 
     The seeds are the counter of one block under a fixed key; its first two words are the stream's
     key, the others the upper half of its counter.  So nearby seeds give unrelated streams.
@@ -61,17 +61,17 @@ def scramble(first: int, second: int) -> Stream:
 
 
 def stream_of_state(state: Any) -> Stream:
-    """The stream of a state vector: counter (low, high), then key, as 64-bit integers."""
+    """Return the stream of a state vector: counter (low, high), then key, as 64-bit integers."""
     low, high, key = (int(word) & MASK64 for word in state)
     return Stream(key, high << 64 | low)
 
 
 def state_of_stream(stream: Stream) -> np.ndarray:
-    """The state vector of a stream: counter (low, high), key, as uint64."""
+    """Return the state vector of a stream: counter (low, high), key, as uint64."""
     return np.array([stream.counter & MASK64, stream.counter >> 64, stream.key], np.uint64)
 
 
-def skipped_state(state: np.ndarray, blocks: int) -> np.ndarray:
+def skip_blocks(state: np.ndarray, blocks: int) -> np.ndarray:
     """A generator's state, `blocks` blocks further on: int64, [3] for Philox, [2] for ThreeFry.
 
     Modulo 2⁶⁴, as TensorFlow does.  ThreeFry's counter has 64 bits, Philox's 128.
@@ -129,7 +129,7 @@ def _rounds(even: np.ndarray, odd: np.ndarray, key: int) -> tuple[np.ndarray, np
 
 
 def blocks_at(stream: Stream, offsets: np.ndarray) -> np.ndarray:
-    """The blocks `offsets` (uint64 [n]) further on, as uint32 [n, 4]."""
+    """Return the blocks `offsets` (uint64 [n]) further on, as uint32 [n, 4]."""
     start = np.uint64(stream.counter & MASK64)
     low = offsets + start
     high = np.uint64(stream.counter >> 64) + (low < start)
@@ -189,7 +189,7 @@ def spans(count: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
 
 
 def to_float32(words: np.ndarray) -> np.ndarray:
-    """The lower 23 bits of each word as the fraction of a float32 in [1, 2), less 1."""
+    """Return the lower 23 bits of each word as the fraction of a float32 in [1, 2), less 1."""
     bits = words & np.uint32(0x7FFFFF)
     bits |= np.uint32(0x3F800000)
     numbers = bits.view(np.float32)

@@ -32,7 +32,7 @@ class _Pairs:
         self.left = np.zeros(len(place), np.int8)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """The next number of each of `rows`."""
+        """Return the next number of each of `rows`."""
         empty = rows[self.left[rows] == 0]
         if len(empty):
             place = self.place[empty]
@@ -109,7 +109,7 @@ def _gamma(stream: Stream, number: np.ndarray, alpha: np.ndarray) -> np.ndarray:
 
 
 def poisson(stream: Stream, rate: np.ndarray, largest: float = np.inf) -> np.ndarray:
-    """One Poisson number for each of `rate` (float32 or float64 [n]), as float64.
+    """Return one Poisson number for each of `rate` (float32 or float64 [n]), as float64.
 
     Up to a rate of 10 the uniform numbers whose product stays above exp(-rate) are counted (Knuth,
     "The art of computer programming", vol. 2, 3.4.1); above, Hörmann, "The transformed rejection

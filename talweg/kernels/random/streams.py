@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 
 def reserve(operation: Hashable, seeds: tuple[int, int], blocks: int) -> Stream:
-    """The next `blocks` blocks of an operation's stream.
+    """Return the next `blocks` blocks of an operation's stream.
 
     It starts with the first seed as its key and the second as the upper half of its counter; seeds
     (0, 0) stand for seeds nobody can foretell.
@@ -36,18 +36,18 @@ def reserve(operation: Hashable, seeds: tuple[int, int], blocks: int) -> Stream:
 
 
 def start(seeds: tuple[int, int]) -> Stream:
-    """Where a stream of two seeds begins; (0, 0) stand for seeds nobody can foretell."""
+    """Return the start of a stream of two seeds; (0, 0) stand for seeds nobody can foretell."""
     return unforeseeable() if seeds == (0, 0) else Stream(seeds[0], seeds[1] << 64)
 
 
 def unforeseeable() -> Stream:
-    """A stream from the operating system's randomness."""
+    """Return a stream from the operating system's randomness."""
     bits = os.urandom(24)
     return Stream(int.from_bytes(bits[:8], "little"), int.from_bytes(bits[8:], "little"))
 
 
 def kernel_state(key: Hashable, make: Callable[[], Any]) -> Any:
-    """What a hidden kernel keeps from call to call beside its stream; made on first use."""
+    """Return the state that a hidden kernel keeps from call to call; made on first use."""
     with _lock:
         if key not in _kept:
             _kept[key] = make()

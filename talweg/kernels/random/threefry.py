@@ -52,7 +52,7 @@ def threefry(stream: Stream, count: int) -> np.ndarray:
 
 
 def _pairs(shape: Shape) -> tuple[int, Shape]:
-    """The axis that is split into pairs, and the shape with that axis as (half, 2)."""
+    """Return the axis that is split into pairs, and the shape with that axis as (half, 2)."""
     even = [axis for axis, size in enumerate(shape) if size % 2 == 0]
     axis = even[0] if even else shape.index(max(shape))
     return axis, (*shape[:axis], (shape[axis] + 1) // 2, 2, *shape[axis + 1 :])
@@ -106,7 +106,7 @@ def _narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _compute_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of the uniform numbers that normal ones are made of."""
+    """Return the dtype of the uniform numbers that normal ones are made of."""
     return np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
 
 

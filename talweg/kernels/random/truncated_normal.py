@@ -49,7 +49,7 @@ class _WordReader:
         self.start, self.words = 0, np.empty((0, BLOCK), np.uint32)
 
     def look(self, count: int) -> np.ndarray:
-        """The words of the next `count` blocks, [count, 4]."""
+        """Return the words of the next `count` blocks, [count, 4]."""
         if self.position + count > self.start + len(self.words):
             self.start = self.position
             self.words = blocks(self.stream, self.position, max(count, _WINDOW))
@@ -119,7 +119,7 @@ def _by_normal(
 def _by_uniform(
     reader: _WordReader, bounds: Bounds, wanted: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Two blocks a round: candidates, then the numbers that decide on them."""
+    """Return two blocks a round: candidates, then the numbers that decide on them."""
     kind = reader.dtype.type
     rounds = -(-wanted // reader.per_block)
     u = reader.uniform(reader.look(2 * rounds)).reshape(rounds, 2, reader.per_block)
@@ -154,7 +154,9 @@ def _draw(reader: _WordReader, bounds: Bounds, size: int) -> np.ndarray:
     return found
 
 
-def bounded_normal(stream: Stream, bounds: list[Bounds], size: int, dtype: np.dtype) -> np.ndarray:
+def draw_bounded_normal(
+    stream: Stream, bounds: list[Bounds], size: int, dtype: np.dtype
+) -> np.ndarray:
     """`size` values for each of `bounds`, as [size, len(bounds)]."""
     reader = _WordReader(stream, dtype)
     found = np.empty((len(bounds), size), dtype)

@@ -42,7 +42,7 @@ def full_int(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
 
 
 def uniform_int(stream: Stream, size: int, low: int, high: int, dtype: np.dtype) -> np.ndarray:
-    """`size` integers low + w mod (high - low), w of the width of the dtype."""
+    """Return `size` integers low + w mod (high - low), w of the width of the dtype."""
     unsigned = np.dtype(f"u{dtype.itemsize}")
     words = full_int(stream, size, unsigned)
     words = words % unsigned.type(high - low)

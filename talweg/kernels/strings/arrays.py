@@ -9,14 +9,14 @@ import numpy as np
 
 
 def of_list(strings: list) -> np.ndarray:
-    """A vector of the strings of a list."""
+    """Return a vector of the strings of a list."""
     found = np.empty(len(strings), object)
     found[:] = strings
     return found
 
 
 def items(x: Any) -> list:
-    """The strings of an array of any rank, as a list."""
+    """Return the strings of an array of any rank, as a list."""
     return [x] if isinstance(x, bytes) else np.asarray(x, object).reshape(-1).tolist()
 
 
@@ -26,5 +26,5 @@ def like(strings: Iterable, shape: tuple) -> np.ndarray:
 
 
 def each(function: Callable[[bytes], bytes], x: Any) -> np.ndarray:
-    """The function of each string of an array."""
+    """Return the function of each string of an array."""
     return like(map(function, items(x)), np.shape(x))

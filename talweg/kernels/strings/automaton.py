@@ -38,8 +38,8 @@ class Automaton:
         self._letters: dict[int, list[bool]] = {}
         self._numbers: dict[tuple, int] = {(): DEAD}
         self.states: list[tuple] = [()]
-        self.first = self._number(self._closed([0], True))
-        self.later = self._number(self._closed([0], False))
+        self.first = self._number(self._close([0], True))
+        self.later = self._number(self._close([0], False))
         rows: list[list[int]] = []
         while len(rows) < len(self.states):
             rows.append(self._row(self.states[len(rows)]))
@@ -47,7 +47,7 @@ class Automaton:
         self.empty = bool(self.table[[self.first, self.later], LETTERS:].any())
 
     def at(self, state: int) -> int:
-        """How far the row of a state is from the first, in bytes."""
+        """Return the distance of a state's row from the first, in bytes."""
         return state * ROW * 4
 
     def _number(self, state: tuple) -> int:
@@ -58,12 +58,12 @@ class Automaton:
             self.states.append(state)
         return found
 
-    def _closed(self, places: list[int], beginning: bool, end: bool = False) -> tuple:
-        """The threads at instructions, with all that they reach without a character."""
-        return tuple([at for at, _, _ in self._traced(places, beginning, end)])
+    def _close(self, places: list[int], beginning: bool, end: bool = False) -> tuple:
+        """Return the threads at instructions, with all that they reach without a character."""
+        return tuple([at for at, _, _ in self._trace_threads(places, beginning, end)])
 
-    def _traced(self, places: list[int], beginning: bool, end: bool = False) -> list[tuple]:
-        """As `_closed`: threads, the number of the place each came from, slots written, as bits."""
+    def _trace_threads(self, places: list[int], beginning: bool, end: bool = False) -> list[tuple]:
+        """Follow threads as `_close` does: (instruction, number of its origin, slots as bits)."""
         threads_out: list[tuple] = []
         seen = set()
         waiting = [(at, origin, 0) for origin, at in enumerate(places)][::-1]
@@ -92,28 +92,28 @@ class Automaton:
                     break
         return threads_out
 
-    def traced(self, state: tuple, letter: int) -> list[tuple[int, int]]:
-        """Of each thread after a letter: the place of the one before, the slots written."""
+    def trace_letter(self, state: tuple, letter: int) -> list[tuple[int, int]]:
+        """Return (place of the thread before, slots written) of each thread after a letter."""
         taking = [place for place, at in enumerate(state) if self._takes(at, letter)]
-        after = self._traced([state[place] + 1 for place in taking], False)
+        after = self._trace_threads([state[place] + 1 for place in taking], False)
         return [(taking[origin], slots) for _, origin, slots in after]
 
-    def traced_at_end(self, state: tuple) -> list[tuple[int, int]]:
-        """Of the thread that matches at the end of the text, if one does: as `traced`."""
-        ended = self._traced(list(state), False, end=True)
+    def trace_end(self, state: tuple) -> list[tuple[int, int]]:
+        """Return the thread that matches at the end of the text, if one does: as `trace_letter`."""
+        ended = self._trace_threads(list(state), False, end=True)
         return [(place, bits) for at, place, bits in ended if self.program[at][0] == MATCH][:1]
 
-    def traced_start(self, beginning: bool) -> list[tuple[int, int]]:
-        """Of each thread at the start of a match: as `traced`."""
-        return [(0, slots) for _, _, slots in self._traced([0], beginning)]
+    def trace_start(self, beginning: bool) -> list[tuple[int, int]]:
+        """Return each thread at the start of a match: as `trace_letter`."""
+        return [(0, slots) for _, _, slots in self._trace_threads([0], beginning)]
 
     def _row(self, state: tuple) -> list[int]:
         row = []
         for letter in range(LETTERS):
             after = [at + 1 for at in state if self._takes(at, letter)]
-            row.append(self.at(self._number(self._closed(after, False))) if after else DEAD)
+            row.append(self.at(self._number(self._close(after, False))) if after else DEAD)
         matches = any([self.program[at][0] == MATCH for at in state])
-        ended = self._closed(list(state), False, end=True)
+        ended = self._close(list(state), False, end=True)
         at_end = any([self.program[at][0] == MATCH for at in ended])
         return [*row, int(matches), int(at_end), 0, 0]
 
@@ -132,7 +132,7 @@ class MatchKernel(NamedTuple):
     automaton: Callable[[], Automaton | None]
 
     def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
-        """The answers for an array; None where Python is to give them."""
+        """Return the answers for an array; None where Python is to give them."""
         name = "match_whole"
         found = self.automaton() if worthwhile(name, x.size) else None
         if found is None:
@@ -149,7 +149,7 @@ class ReplacementKernel(NamedTuple):
     everywhere: bool
 
     def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
-        """The strings of an array; None where Python is to make them."""
+        """Return the strings of an array; None where Python is to make them."""
         name = "replace_matches"
         found = self.automaton() if worthwhile(name, x.size) else None
         if found is None or found.empty:  # empty matches are RE2's own affair

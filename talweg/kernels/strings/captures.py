@@ -1,4 +1,4 @@
-"""Where the groups of a match lie: links from each thread of an automaton to the one it came from.
+"""Capture groups of a match: links from each thread of an automaton to the thread it came from.
 
 An automaton (`automaton.py`) knows where a match ends, not what its groups matched.  A match is
 gone through backwards: from the thread that matched to the one before it, whose letter it took,
@@ -40,19 +40,21 @@ class Captures:
         self._links: list[int] = []
         states, rows = automaton.states, []
         for state in states:
-            rows.append([self._place(automaton.traced(state, letter)) for letter in range(LETTERS)])
+            rows.append(
+                [self._place(automaton.trace_letter(state, letter)) for letter in range(LETTERS)]
+            )
             rows[-1] += [0] * (ROW - LETTERS)
         self.trace = np.array(rows, np.int32)
         self.table = automaton.table.copy()
         for number, state in enumerate(states):
             self.table[number, THREAD] = max(0, len(state) - 1)  # the last one is what matches
-            self.table[number, END_LINK] = self._place(automaton.traced_at_end(state))
-        self.first = self._place(automaton.traced_start(True))
-        self.later = self._place(automaton.traced_start(False))
+            self.table[number, END_LINK] = self._place(automaton.trace_end(state))
+        self.first = self._place(automaton.trace_start(True))
+        self.later = self._place(automaton.trace_start(False))
         self.links = np.array(self._links, np.int32)
 
     def _place(self, links: list[tuple[int, int]]) -> int:
-        """Where links lie, in bytes; equal ones lie in one place."""
+        """Return the place of links, in bytes; equal links share one place."""
         key = tuple(links)
         found = self._places.setdefault(key, 4 * len(self._links))
         if found == 4 * len(self._links):
@@ -70,7 +72,7 @@ class GroupKernel(NamedTuple):
     everywhere: bool
 
     def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
-        """The strings of an array; None where Python is to make them."""
+        """Return the strings of an array; None where Python is to make them."""
         name = "replace_with_groups"
         found = self.captures() if worthwhile(name, x.size) else None
         if found is None or found.automaton.empty:  # empty matches are RE2's own affair
@@ -84,7 +86,7 @@ class GroupKernel(NamedTuple):
         return result
 
     def _plan(self, captures: Captures) -> tuple[np.ndarray, list]:
-        """What the code reads and writes in, as `native_captures.py` has it; what must live."""
+        """Build the code's tables, laid out as in `native_captures.py`, and list their owners."""
         parts = [
             number
             for part in self.rewrite.parts

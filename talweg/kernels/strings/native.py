@@ -47,7 +47,7 @@ def _address(function: Any) -> int:
 
 @cache
 def _compile_kernel(driver: str, name: str) -> Callable[..., int] | None:
-    """The function that goes through an array with a kernel; None where there is no code."""
+    """Return the function that goes through an array with a kernel; None where there is no code."""
     if not _works():
         return None
     outside = {
@@ -84,7 +84,7 @@ def run(
     out: np.ndarray | None = None,
     at_once: bool = False,
 ) -> np.ndarray | None:
-    """The kernel `name` of each element of an array; None where Python is to do it.
+    """Return the kernel `name` of each element of an array; None where Python is to do it.
 
     slow: what is done to an element that the code leaves; at_once: whatever has been seen before.
     """
@@ -121,7 +121,7 @@ class StringKernel(NamedTuple):
     operand: Any = None
 
     def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
-        """The kernel of an array; None where Python is to do it."""
+        """Return the kernel of an array; None where Python is to do it."""
         given = x if self.operand is None else np.asarray(x, self.operand)
         driver = "talweg_each" if self.operand is None else "talweg_write"
         return run(self.name, given, dtype, slow, *self.arguments, driver=driver)
@@ -154,7 +154,7 @@ class Numbering:
         return run(*given, driver="talweg_write", out=out, at_once=True)
 
     def of(self, x: np.ndarray) -> np.ndarray | None:
-        """The number of each key, -1 for what is none."""
+        """Return the number of each key, -1 for unknown ones."""
         return self._run("look_up", x) if self.works else None
 
 

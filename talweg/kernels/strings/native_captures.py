@@ -27,7 +27,7 @@ LATER_AT = 64
 
 
 def replace_with_groups(s: int, out: int, table: int, plan: int, starts: int) -> int:
-    """The matches of a text, none of them empty, each written anew; texts of ASCII only."""
+    """Return the matches of a text, none of them empty, each written anew; texts of ASCII only."""
     size = length(s)
     if size > LONGEST:
         return 0
@@ -57,7 +57,7 @@ def replace_with_groups(s: int, out: int, table: int, plan: int, starts: int) ->
         if end > k:
             count = count + 1
             going = everywhere
-            found_slots(s, size, k, end, table, plan)
+            find_slots(s, size, k, end, table, plan)
             to = write_parts(s, plan, to, last)
             if to == 0:
                 return 0
@@ -74,7 +74,7 @@ def replace_with_groups(s: int, out: int, table: int, plan: int, starts: int) ->
 
 
 def match_noted(s: int, size: int, start: int, table: int, state: int, plan: int) -> int:
-    """As `match_end`, with the states on the way in memory."""
+    """Match as `match_end` does, with the states on the way in memory."""
     last = 0
     k = start
     states = load64(plan + STATES_AT)
@@ -93,7 +93,7 @@ def match_noted(s: int, size: int, start: int, table: int, state: int, plan: int
     return last + ((k - start) << 32)
 
 
-def found_slots(s: int, size: int, start: int, end: int, table: int, plan: int) -> int:
+def find_slots(s: int, size: int, start: int, end: int, table: int, plan: int) -> int:
     """Put into memory where the groups of a match begin and end; -1 for those that have no part."""
     slots = load64(plan + SLOTS_AT)
     states = load64(plan + STATES_AT)

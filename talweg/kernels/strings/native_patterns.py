@@ -42,7 +42,7 @@ def match_whole(s: int, out: int, table: int, first: int, c: int) -> int:
 
 
 def match_end(s: int, size: int, start: int, table: int, state: int) -> int:
-    """Where the match that begins at a place ends, and how far the text was read; -1 for none.
+    """Find the end of the match that begins at a place, and how far the text was read; -1 for none.
 
     Both in one number: the end plus 1, and 32 bits higher the number of bytes read.
     """

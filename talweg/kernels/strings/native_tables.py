@@ -32,7 +32,7 @@ def tag_of(s: int) -> int:
 
 
 def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
-    """The address of the pair (number, tag) of a key in an open table, or of an empty one.
+    """Return the address of the pair (number, tag) of a key in an open table, or of an empty one.
 
     Only long keys are compared with those of the table: equal tags of short ones are enough.
     """
@@ -51,7 +51,7 @@ def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
 
 
 def look_up_key(s: int, out: int, slots: int, mask: int, keys: int) -> int:
-    """The number of a key in a table, -1 for what is none."""
+    """Look up the number of a key in a table, -1 for unknown ones."""
     store64(out, load64(slot_of(s, slots, mask, keys)))
     return 1
 
@@ -65,7 +65,7 @@ def enter_key(s: int, out: int, slots: int, mask: int, keys: int) -> int:
 
 
 def mix_hash(key: int) -> int:
-    """A hash of an integer (Stafford's mix of 64 bits, variant 13)."""
+    """Return a hash of an integer (Stafford's mix of 64 bits, variant 13)."""
     key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9
     key = (key ^ (key >> 27)) * 0x94D049BB133111EB
     return key ^ (key >> 31)
@@ -83,7 +83,7 @@ def number_slot_of(key: int, slots: int, mask: int) -> int:
 
 
 def look_up_number(key: int, out: int, buffer: int, slots: int, mask: int) -> int:
-    """The number of an integer in a table, -1 for what is none."""
+    """Look up the number of an integer in a table, -1 for unknown ones."""
     store64(out, load64(number_slot_of(key, slots, mask)))
     return 1
 

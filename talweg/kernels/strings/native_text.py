@@ -14,17 +14,17 @@ from talweg.kernels.fingerprints import byte, fingerprint, length, murmur_hash, 
 from talweg.kernels.native.translate import DATA_AT, TYPE_AT
 from talweg.kernels.native.words import (
     decrease,
-    divided_floats,
+    divide_floats,
     each,
     float32_bits,
     float_bits,
     increase,
     load64,
-    multiplied_floats,
+    multiply_floats,
     new_bytes,
     scratch,
-    shifted_product,
-    shifted_rest,
+    shift_product,
+    shift_rest,
     store8,
     store32,
     store64,
@@ -43,7 +43,7 @@ BUFFER = 64
 
 
 def talweg_each(strings: int, out: int, start: int, stop: int, width: int, a: int, b: int, c: int):
-    """`each` of the strings from start on; how far it came."""
+    """Return `each` of the strings from start on; how far it came."""
     i = start
     while i < stop:
         s = load64(strings + 8 * i)
@@ -56,7 +56,7 @@ def talweg_each(strings: int, out: int, start: int, stop: int, width: int, a: in
 
 
 def talweg_write(values: int, out: int, start: int, stop: int, width: int, a: int, b: int, c: int):
-    """`each` of the numbers from start on, with memory to write in; how far it came."""
+    """Return `each` of the numbers from start on, with memory to write in; how far it came."""
     i = start
     buffer = scratch(BUFFER)
     while i < stop:
@@ -78,26 +78,26 @@ def keep(out: int, found: int) -> int:
 
 
 def same(s: int, out: int) -> int:
-    """The string itself as the result."""
+    """Return the string itself as the result."""
     increase(s)
     return keep(out, s)
 
 
 def part_of(s: int, out: int, first: int, last: int) -> int:
-    """The bytes from first up to last as the result."""
+    """Return the bytes from first up to last as the result."""
     if first == 0 and last == length(s):
         return same(s, out)
     return keep(out, new_bytes(s + DATA_AT + first, last - first))
 
 
 def count_bytes(s: int, out: int, a: int, b: int, c: int) -> int:
-    """The number of bytes."""
+    """Return the number of bytes."""
     store32(out, length(s))
     return 1
 
 
 def count_characters(s: int, out: int, a: int, b: int, c: int) -> int:
-    """The number of characters of UTF-8."""
+    """Return the number of characters of UTF-8."""
     size = length(s)
     found = 0
     k = 0
@@ -119,7 +119,7 @@ def take_bytes(s: int, out: int, start: int, size: int, c: int) -> int:
 
 
 def after_characters(s: int, place: int, count: int) -> int:
-    """Where `count` characters of UTF-8 from a place on end."""
+    """Return the end of `count` characters of UTF-8 from a place on."""
     size = length(s)
     while count > 0 and place < size:
         place = place + 1
@@ -143,7 +143,7 @@ def take_characters(s: int, out: int, start: int, size: int, c: int) -> int:
 
 
 def change_case(s: int, out: int, low: int, high: int, c: int) -> int:
-    """The letters of ASCII from low to high in the other case."""
+    """Return the letters of ASCII from low to high in the other case."""
     size = length(s)
     count = 0
     k = 0
@@ -198,7 +198,7 @@ def strong_bucket(s: int, out: int, count: int, first: int, second: int) -> int:
 
 
 def integer_read(s: int, out: int, low: int, high: int, width: int) -> int:
-    """A decimal number of at most 18 digits from low to high, without blanks."""
+    """Return a decimal number of at most 18 digits from low to high, without blanks."""
     size = length(s)
     k = 0
     negative = 0
@@ -227,7 +227,7 @@ def integer_read(s: int, out: int, low: int, high: int, width: int) -> int:
 
 
 def exponent_read(s: int, k: int) -> tuple[int, int]:
-    """A decimal exponent from a place on to the end, and whether there is one."""
+    """Return a decimal exponent from a place on to the end, and whether there is one."""
     size = length(s)
     negative = 0
     exponent = 0
@@ -288,9 +288,9 @@ def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
         return 0
     bits = float_bits(digits_read)
     if exponent < 0:
-        bits = divided_floats(bits, load64(POWERS_AT - 8 * exponent))
+        bits = divide_floats(bits, load64(POWERS_AT - 8 * exponent))
     else:
-        bits = multiplied_floats(bits, load64(POWERS_AT + 8 * exponent))
+        bits = multiply_floats(bits, load64(POWERS_AT + 8 * exponent))
     if width == 8:
         store64(out, bits | (negative << 63))
         return 1
@@ -313,7 +313,7 @@ def write_digits(value: int, end: int, least: int) -> int:
 
 
 def write_integer(value: int, out: int, buffer: int, a: int, b: int) -> int:
-    """A whole number in decimal digits."""
+    """Return a whole number in decimal digits."""
     end = buffer + BUFFER
     at = write_digits(-value if value < 0 else value, end, 1)
     if value < 0:
@@ -336,8 +336,8 @@ def write_float(bits: int, out: int, buffer: int, digits: int, b: int) -> int:
     unit = load64(TENS_AT + 8 * digits)
     significand = 0
     if places < 128:
-        significand = shifted_product(fraction, unit, places)
-        rest = shifted_rest(fraction, unit, places)
+        significand = shift_product(fraction, unit, places)
+        rest = shift_rest(fraction, unit, places)
         if rest == HALF:
             significand = significand + (significand & 1)
         else:

@@ -25,7 +25,7 @@ def put_part(s: int, at: int, first: int, last: int) -> int:
 
 
 def cut_at_blanks(s: int, at: int) -> int:
-    """The words between blanks, put at an address, if it is one; how many."""
+    """Return the words between blanks, put at an address, if it is one; how many."""
     size = length(s)
     count = 0
     k = 0
@@ -42,7 +42,7 @@ def cut_at_blanks(s: int, at: int) -> int:
 
 
 def cut_at(s: int, at: int, sep: int) -> int:
-    """The words between a separator, put at an address, if it is one; how many."""
+    """Return the words between a separator, put at an address, if it is one; how many."""
     size = length(s)
     count = 1
     first = 0
@@ -60,7 +60,7 @@ def cut_at(s: int, at: int, sep: int) -> int:
 
 
 def count_words(s: int, out: int, sep: int, b: int, c: int) -> int:
-    """How many words a string has; `sep` is 0 for blanks."""
+    """Count the words of a string; `sep` is 0 for blanks."""
     if sep == 0:
         store64(out, cut_at_blanks(s, 0))
     else:
@@ -89,6 +89,6 @@ def bytes_cut(s: int, out: int, values: int, b: int, c: int) -> int:
 
 
 def sizes_of(s: int, out: int, a: int, b: int, c: int) -> int:
-    """The number of bytes, in 64 bits."""
+    """Return the number of bytes, in 64 bits."""
     store64(out, length(s))
     return 1

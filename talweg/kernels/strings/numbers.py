@@ -44,7 +44,7 @@ def read_float(text: bytes) -> float:
 
 
 def read_float32(text: bytes) -> Any:
-    """As `read_float`, rounded once."""
+    """Read a number as `read_float`, rounded once."""
     value = read_float(text)
     rounded = np.float32(value)
     if not np.isfinite(rounded) or float(rounded) == value:
@@ -68,7 +68,7 @@ def _round_once(text: bytes, value: float, rounded: Any) -> Any:
 
 
 def integer_reader(dtype: DType) -> Callable[[bytes], int]:
-    """A function that reads whole numbers which the dtype has."""
+    """Return a function that reads whole numbers which the dtype has."""
     low, high, unsigned = int(dtype.min), int(dtype.max), int(dtype.min) == 0
 
     def read(text: bytes) -> int:
@@ -85,7 +85,7 @@ def integer_reader(dtype: DType) -> Callable[[bytes], int]:
 
 
 def reader(dtype: DType) -> Callable[[bytes], Any]:
-    """A function of text that gives a number of this dtype."""
+    """Return a function of text that gives a number of this dtype."""
     if dtype.is_integer:
         return integer_reader(dtype)
     return read_float32 if dtype is float32 else read_float

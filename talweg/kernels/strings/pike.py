@@ -82,7 +82,7 @@ class PikeMachine:
             self._close(split, node.greedy)
 
     def _once_or_more(self, node: RepeatNode) -> None:
-        """x+, or, of what may match nothing, (x+)? for x*: so x sets its groups once at least."""
+        """Compile x+, or (x+)? for x* if x may match nothing: x sets its groups at least once."""
         skip = self._add(SPLIT, 0, 0) if node.low == 0 else None
         for _ in range(node.low - 1):
             self._compile(node.inner)
@@ -98,7 +98,7 @@ class PikeMachine:
         self.program[split] = (SPLIT, inside, after) if greedy else (SPLIT, after, inside)
 
     def search(self, text: bytes, start: int) -> list | None:
-        """The spans of the first match from a place on and of its groups, in bytes."""
+        """Return the spans of the first match from a place on and of its groups, in bytes."""
         found = self._run(text, start, False)
         return [(found[k], found[k + 1]) for k in range(0, self.slots, 2)] if found else None
 
@@ -170,5 +170,5 @@ def _holds(place: str, text: str, k: int) -> bool:
 
 
 def _fits(letter: str, characters: Characters) -> bool:
-    """Whether a character is one that an instruction takes; what is not readable fits none."""
+    """Whether an instruction takes a character; unreadable ones fit none."""
     return not 0xDC80 <= ord(letter) < 0xDD00 and characters.fit(letter)

@@ -28,7 +28,7 @@ _GROUP = re.compile(rb"\\(.?)", re.DOTALL)
 
 
 class Rewrite:
-    r"""What stands for a match: texts and groups, \0 to \9, with \\ for \.
+    r"""The replacement of a match: texts and groups, \0 to \9, with \\ for \.
 
     As in RE2 a group that the pattern lacks means that nothing is replaced, and an escape that
     there is not ends the text; where one match alone is replaced, that is left as it is.
@@ -59,12 +59,12 @@ class Rewrite:
         return hash((tuple(self.parts), self.broken))
 
     def _plain(self) -> bytes | None:
-        """The text, if there is no group in it."""
+        """Return the text, if there is no group in it."""
         plain = all(type(part) is bytes for part in self.parts)
         return b"".join(self.parts) if plain else None
 
     def of(self, group: Callable[[int], bytes | None]) -> bytes:
-        """The text for a match."""
+        """Return the text for a match."""
         parts = [part if type(part) is bytes else group(part) or b"" for part in self.parts]
         return b"".join(parts)
 
@@ -89,12 +89,12 @@ class Pattern:
         return _automaton(self._parsed, False)
 
     def match_kernel(self) -> MatchKernel:
-        """What answers for many strings whether they are matches."""
+        """Return the kernel that tests many strings for matches."""
         return MatchKernel(lambda: self.unordered)
 
     @cached_property
     def captures(self) -> Captures | None:
-        """Where groups of matches lie; None where the pattern has no automaton."""
+        """The capture groups of matches; None where the pattern has no automaton."""
         try:
             return self.ordered and Captures(self.ordered)
         except ValueError:  # there would be many links
@@ -103,7 +103,7 @@ class Pattern:
     def replacement_kernel(
         self, rewrite: Rewrite, everywhere: bool
     ) -> ReplacementKernel | GroupKernel | None:
-        """What replaces in many strings; None where the rewrite leaves them as they are."""
+        """Return the kernel that replaces in many strings; None where nothing would change."""
         if rewrite.broken or rewrite.largest > self.groups:
             return None
         if rewrite.constant is None:
@@ -116,8 +116,8 @@ class Pattern:
             return self.quick.fullmatch(text) is not None
         return self.full(text)
 
-    def replaced(self, text: bytes, rewrite: Rewrite, everywhere: bool) -> bytes:
-        """The text with each match, or the first, written as `rewrite` says."""
+    def replace(self, text: bytes, rewrite: Rewrite, everywhere: bool) -> bytes:
+        """Return the text with each match, or the first, written as `rewrite` says."""
         if rewrite.largest > self.groups or rewrite.broken and not everywhere:
             return text
         if self.quick is not None and text.isascii():
@@ -164,7 +164,7 @@ def _part(text: bytes, span: tuple[int, int]) -> bytes:
 
 
 def _rune(text: bytes, place: int) -> int:
-    """The bytes of the character at a place; 1 for what is none."""
+    """Count the bytes of the character at a place; 1 for invalid ones."""
     first = text[place] if place < len(text) else 0
     size = 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
     try:
@@ -176,7 +176,7 @@ def _rune(text: bytes, place: int) -> int:
 
 @lru_cache(256)
 def compile_pattern(pattern: bytes) -> Pattern:
-    """A pattern; InvalidArgumentError for what RE2 does not take."""
+    """Return a pattern; InvalidArgumentError for what RE2 does not take."""
     parsed = _parse_pattern(pattern)
     quick = None if isinstance(parsed, str) else _quick(parsed[0])
     engine = _by_re2(pattern) or _by_machine(pattern, parsed)
@@ -218,7 +218,7 @@ def _refusal(pattern: bytes, why: str) -> Exception:
 
 
 def _parse_pattern(pattern: bytes) -> tuple[Branch, int] | str:
-    """The tree of a pattern and the number of its groups; or why there is none."""
+    """Return the tree of a pattern and the number of its groups; or why there is none."""
     try:
         return regex_syntax.parse(pattern.decode())
     except UnicodeDecodeError:

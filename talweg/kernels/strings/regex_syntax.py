@@ -122,7 +122,7 @@ def parse(text: str) -> tuple[Branch, int]:
 
 
 def largest_repeat(node: Branch | Sequence | Node) -> int:
-    """How often a part is written out, at most, of counted repetitions in each other."""
+    """Return the most copies of a part that nested counted repetitions make."""
     if isinstance(node, Branch):
         return max(largest_repeat(way) for way in node.ways)
     if isinstance(node, Sequence):
@@ -148,7 +148,7 @@ class _Reader:
         self.text, self.at, self.groups = text, 0, 0
 
     def branch(self, flags: str, closing: bool) -> Branch:
-        """Alternatives, up to the parenthesis that closes them."""
+        """Return alternatives, up to the parenthesis that closes them."""
         ways, way, repeated = [], Sequence(), False
         while self.at < len(self.text):
             letter = self.text[self.at]
@@ -183,7 +183,7 @@ class _Reader:
         return Branch([*ways, way])
 
     def _times(self, letter: str) -> tuple[int, int | None, int] | None:
-        """How often what came before is repeated, and the end of what says so."""
+        """Parse a count of repetitions, and return the end of its text."""
         if letter in "*+?":
             return int(letter == "+"), 1 if letter == "?" else None, self.at + 1
         counted = _COUNTED.match(self.text, self.at) if letter == "{" else None
@@ -207,13 +207,13 @@ class _Reader:
         way.nodes[-1] = RepeatNode(low, high, greedy, way.nodes[-1])
 
     def _atom(self, letter: str, flags: str) -> list[Node]:
-        """The nodes at a place: of a quotation one a character, else one."""
+        """Return the nodes at a place: of a quotation one a character, else one."""
         if letter == "(":
             return [self._group(flags)]
         if letter == "[":
             return [self._class(flags)]
         if letter == "\\":
-            return self._escaped(flags)
+            return self._parse_escape(flags)
         self.at += 1
         if letter == ".":
             return [Characters(() if "s" in flags else ((10, 10),), True)]
@@ -232,7 +232,7 @@ class _Reader:
         number = self.groups
         return GroupNode(number, self.branch(flags, True))
 
-    def _escaped(self, flags: str) -> list[Node]:
+    def _parse_escape(self, flags: str) -> list[Node]:
         kind = self.text[self.at + 1 : self.at + 2]
         if kind == "Q":
             end = self.text.find("\\E", self.at)
@@ -250,7 +250,7 @@ class _Reader:
         return [Characters(*ranges)]
 
     def _several(self, kind: str) -> tuple[Ranges, bool] | None:
-        """The characters of \\d, \\S and so on, and whether they are what is left out."""
+        """Return the characters of \\d, \\S and so on, and whether they are excluded."""
         if kind and kind in "pPC":
             raise UnsupportedError(f"\\{kind}")
         if not kind or kind not in "dswDSW":
@@ -258,7 +258,7 @@ class _Reader:
         return _RANGES[kind.lower()], kind.isupper()
 
     def _character(self) -> str:
-        """The character that an escape stands for."""
+        """Return the character that an escape stands for."""
         text = self.text
         for pattern, base in ((_HEX, 16), (_OCTAL, 8)):
             match = pattern.match(text, self.at)
@@ -293,7 +293,7 @@ class _Reader:
         return Characters(tuple(ranges), negated, "i" in flags)
 
     def _of_class(self) -> list[tuple[int, int]]:
-        """The ranges of one member of a class."""
+        """Return the ranges of one member of a class."""
         text = self.text
         named = re.compile(r"\[:(\^?)(\w*):\]").match(text, self.at)
         if named is not None:
@@ -325,7 +325,7 @@ class _Reader:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All other characters."""
+    """Return all other characters."""
     found, start = [], 0
     for low, high in sorted(ranges):
         if low > start:

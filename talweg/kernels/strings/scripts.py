@@ -13,14 +13,14 @@ import numpy as np
 
 @cache
 def _table() -> tuple[np.ndarray, np.ndarray]:
-    """Where runs of one script begin, and their scripts."""
+    """Return the starts of runs of one script, and their scripts."""
     text = Path(__file__).with_name("scripts.txt").read_text(encoding="ascii")
     counts, scripts = np.array([run.split(":") for run in text.split()], np.int64).T
     return np.cumsum(counts) - counts, scripts.astype(np.int32)
 
 
 def scripts_of(characters: np.ndarray) -> np.ndarray:
-    """The number of the script of each character, -1 of what is none."""
+    """Return the number of the script of each character, -1 for invalid ones."""
     starts, scripts = _table()
     x = np.asarray(characters, np.int64)
     found = scripts[np.maximum(np.searchsorted(starts, x, "right") - 1, 0)]

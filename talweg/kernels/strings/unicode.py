@@ -35,7 +35,7 @@ codecs.register_error("talweg.note", _note)
 
 
 class Policy(NamedTuple):
-    """What becomes of errors: "strict", "replace" (by `replacement`) or "ignore"."""
+    """The handling of errors: "strict", "replace" (by `replacement`) or "ignore"."""
 
     errors: str = "replace"
     replacement: int = REPLACEMENT
@@ -88,7 +88,7 @@ def _pieces(text: bytes, name: str) -> tuple[list[tuple[int, str]], list[tuple[i
 
 
 def _lengths(characters: np.ndarray, piece: str, name: str) -> np.ndarray:
-    """The bytes of each character of a piece."""
+    """Return the bytes of each character of a piece."""
     if name == "utf-8":
         longer = [(characters >= first).astype(np.int64) for first in (0x80, 0x800, 0x10000)]
         return 1 + longer[0] + longer[1] + longer[2]
@@ -100,7 +100,7 @@ def _lengths(characters: np.ndarray, piece: str, name: str) -> np.ndarray:
 
 
 def decode(text: bytes, encoding: str, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
-    """The characters of a string, int32, and where each begins, int64."""
+    """Return the characters of a string, int32, and where each begins, int64."""
     name, skipped = codec(encoding), 0
     if name in _MARKS:
         width = len(_MARKS[name][0])
@@ -162,7 +162,7 @@ def decode_all(
 
 
 def _of_ascii(texts: list, encoding: str, policy: Policy) -> tuple | None:
-    """The same at once where every byte is a character; None where one is not."""
+    """Decode at once a string in which every byte is a character; None for others."""
     if codec(encoding) not in ("utf-8", "ascii", "iso8859-1") or policy.controls:
         return None
     whole = b"".join(texts)
@@ -175,7 +175,7 @@ def _of_ascii(texts: list, encoding: str, policy: Policy) -> tuple | None:
 
 
 def encode(characters: np.ndarray, encoding: str, policy: Policy) -> bytes:
-    """Characters as a string; what is none is an error."""
+    """Encode characters as a string; invalid ones are an error."""
     codes = np.asarray(characters, np.int32)
     wrong = (codes < 0) | (codes > LARGEST) | ((codes >= 0xD800) & (codes < 0xE000))
     if wrong.any():
@@ -190,7 +190,7 @@ def encode(characters: np.ndarray, encoding: str, policy: Policy) -> bytes:
 
 
 def encode_all(codes: np.ndarray, splits: np.ndarray, encoding: str, policy: Policy) -> np.ndarray:
-    """The strings of rows of characters."""
+    """Return the strings of rows of characters."""
     codes, ends = np.asarray(codes), np.asarray(splits).tolist()
     if len(codes) and encoding == "UTF-8" and codes.min() >= 0 and codes.max() < 0x80:
         whole = codes.astype(np.uint8).tobytes()
@@ -200,6 +200,6 @@ def encode_all(codes: np.ndarray, splits: np.ndarray, encoding: str, policy: Pol
 
 
 def transcode(text: bytes, source: str, target: str, policy: Policy) -> bytes:
-    """A string in another encoding."""
+    """Return a string in another encoding."""
     characters, _ = decode(text, source, policy)
     return encode(characters, target, policy)

@@ -33,7 +33,7 @@ def words(x: object, separator: bytes, limit: int) -> list[list[bytes]]:
 
 
 def parts(x: object, delimiter: bytes, skip_empty: bool) -> list[list[bytes]]:
-    """What stands between any of the bytes of a delimiter; all bytes, if it is empty."""
+    """Split a string at any of the bytes of a delimiter; into all bytes, if it is empty."""
     texts = items(x)
     if not delimiter:
         return [[_LETTERS[code] for code in text] for text in texts]
@@ -46,13 +46,13 @@ def parts(x: object, delimiter: bytes, skip_empty: bool) -> list[list[bytes]]:
 
 
 def of_rows(rows: list[list[bytes]]) -> tuple[np.ndarray, np.ndarray]:
-    """The words of rows, one after the other, and how many each row has."""
+    """Return the words of rows, one after the other, and how many each row has."""
     counts = np.array(list(map(len, rows)), np.int64)
     return of_list([word for row in rows for word in row]), counts
 
 
 def words_of(x: object, separator: bytes, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """As `words`, one after the other, and how many each string has."""
+    """Split strings as `words`, one after the other, and count the words of each."""
     found = None
     if limit < 0:
         at = id(separator) if separator else 0
@@ -61,7 +61,7 @@ def words_of(x: object, separator: bytes, limit: int) -> tuple[np.ndarray, np.nd
 
 
 def parts_of(x: object, delimiter: bytes, skip_empty: bool) -> tuple[np.ndarray, np.ndarray]:
-    """As `parts`, one after the other, and how many each string has."""
+    """Split strings as `parts`, one after the other, and count the parts of each."""
     found = None if delimiter else _cut(x, "sizes_of", (), "bytes_cut", ())
     return of_rows(parts(x, delimiter, skip_empty)) if found is None else found
 

@@ -1,4 +1,4 @@
-"""Parser of loop programs; `printer.py` says what the text looks like."""
+"""Parser of loop programs in the textual form of `printer.py`."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class MatrixTileProduct:
             key = ("tiles", y.buffer, start.constant, y.strides, product.k, product.n)
             if key not in builder.ahead:
                 panels = builder.new("panels", bfloat16, (self.size,), "temporary")
-                copies = all_shared(self._shared_copies(panels, ZERO))
+                copies = all_shared(self._emit_shared_copies(panels, ZERO))
                 builder.ahead[key] = panels, Kernel(f"{name}panels", copies, ("matmul",))
             return builder.ahead[key][0], ZERO, True
         axes = y.own(product.batch) if self.shared else []
@@ -139,11 +139,11 @@ class MatrixTileProduct:
 
     def _copies(self, right: Buffer, number: Index) -> list:
         if self.shared:
-            copies = self._shared_copies(right, number)
+            copies = self._emit_shared_copies(right, number)
             return copies if self.product.y.own(self.product.batch) else all_shared(copies)
         return [self._copy(right, number, part, ZERO, self.product.n) for part in self.parts]
 
-    def _shared_copies(self, right: Buffer, number: Index) -> list:
+    def _emit_shared_copies(self, right: Buffer, number: Index) -> list:
         """Emit the packing of y, a panel at a time."""
         found: list[Any] = []
         for part in self.parts:

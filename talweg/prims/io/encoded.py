@@ -41,26 +41,26 @@ def text(data: bytes) -> np.ndarray:
 
 
 def data_of(x: Any) -> bytes:
-    """The bytes of a scalar string."""
+    """Return the bytes of a scalar string."""
     return x if isinstance(x, bytes) else x[()]
 
 
 def each(function: Callable, x):
-    """The function of each string of an array, as an array of objects."""
+    """Return the function of each string of an array, as an array of objects."""
     found = np.empty(np.shape(x), object)
     found.reshape(-1)[:] = [function(data) for data in np.asarray(x, object).reshape(-1).tolist()]
     return found
 
 
 def check_scalar(function, x):
-    """InvalidArgumentError for what is no scalar string."""
+    """Raise InvalidArgumentError for a value that is no scalar string."""
     check_dtype(function, "contents", x.dtype, {string})
     if x.dims is not None and x.dims:
         raise invalid("TW203", f"{function}: `contents` must be scalar but got shape{list(x.dims)}")
 
 
 def _sample(data, *more, skip=("batch",), **params):
-    """A sample with a string; the check of batching cannot stack those."""
+    """Return a sample with a string; the check of batching cannot stack those."""
     return Sample(text(data), *more, skip=skip, **params)
 
 
@@ -234,7 +234,7 @@ class begins_with:
 
 
 def _encodings(x, encode: Callable):
-    """The encodings of images [..., height, width, channels]."""
+    """Return the encodings of images [..., height, width, channels]."""
     flat = x.reshape(math.prod(x.shape[:-3]), *x.shape[-3:])
     found = np.empty(len(flat), object)
     found[:] = [encode(image) for image in flat]

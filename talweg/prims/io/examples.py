@@ -65,7 +65,7 @@ def _array(values, dtype, shape: tuple):
     return found.reshape(shape)
 
 
-def _fixed_feature(plan: tuple, records: list, default: np.ndarray | None):
+def _parse_fixed_feature(plan: tuple, records: list, default: np.ndarray | None):
     _, name, dtype, shape = plan
     size, features = math.prod(shape), []
     for record in records:
@@ -91,7 +91,7 @@ def _fixed_feature(plan: tuple, records: list, default: np.ndarray | None):
 
 
 def _sequence(plan, records: list, default: np.ndarray | None):
-    """Of each record an array [n, *shape]."""
+    """Parse a sequence of each record into an array [n, *shape]."""
     _, name, dtype, shape = plan
     size, features = math.prod(shape), []
     for record in records:
@@ -113,7 +113,7 @@ def _sequence(plan, records: list, default: np.ndarray | None):
 
 
 def _several(plan: tuple, records: list):
-    """All values, and the number of each record's."""
+    """Return all values, and the number of each record's."""
     _, name, dtype, _ = plan
     found = [_values(name, dtype, record.get(name)) for record in records]
     parts = [[] if values is None else values for values in found]
@@ -126,7 +126,7 @@ def _several(plan: tuple, records: list):
 
 
 def parse_records(records: list, plans: tuple, defaults: tuple, single: bool):
-    """The results of the plans for records, dictionaries of features."""
+    """Return the results of the plans for records, dictionaries of features."""
     given, results = iter(defaults), []
     for plan in plans:
         kind = plan[0]
@@ -137,7 +137,7 @@ def parse_records(records: list, plans: tuple, defaults: tuple, single: bool):
             continue
         if kind == FIXED:
             shape = (len(records), *plan[3])
-            rows = _fixed_feature(plan, records, default)
+            rows = _parse_fixed_feature(plan, records, default)
             feature = np.stack(rows) if rows else np.empty(shape, plan[2].numpy_dtype)
         else:
             feature = _sequence(plan, records, default)
@@ -146,7 +146,7 @@ def parse_records(records: list, plans: tuple, defaults: tuple, single: bool):
 
 
 def records_of(serialized: object, read: Callable):
-    """Each string read; InvalidArgumentError for what is no such message."""
+    """Parse each string; InvalidArgumentError for one that is no such message."""
     found = []
     for data in np.asarray(serialized, object).reshape(-1).tolist():
         try:

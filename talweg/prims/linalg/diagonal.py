@@ -33,7 +33,7 @@ def check_rank(name, operand, x, rank, hint=""):
 
 
 def longest(rows: int, columns: int, low: int, high: int):
-    """The length of the longest of the diagonals low..high."""
+    """Return the length of the longest of the diagonals low..high."""
     return largest(0, smallest(rows + smallest(high, 0), columns - largest(low, 0)))
 
 
@@ -74,7 +74,7 @@ def _take_diagonal(t, flat, place: object, there):
 
 
 def diagonal_dims(name: str, dims: tuple, low: int, high: int):
-    """The shape of the diagonals low..high of a matrix of shape `dims`."""
+    """Return the shape of the diagonals low..high of a matrix of shape `dims`."""
     rows, columns = dims[-2:]
     for value in (low, high):
         if value and (below(value, 1 - rows) or below(columns - 1, value)):

@@ -55,7 +55,7 @@ def _columns(x, start: object, stop: object):
 
 
 def upper_of(x: object):
-    """The upper triangle of x, diagonal halved."""
+    """Return the upper triangle of x, diagonal halved."""
     return adjoint(half_lower(adjoint(x)))
 
 
@@ -199,14 +199,14 @@ class permute_rows:
 
 
 def unit_lower(x: object):
-    """The strictly lower triangle of x with ones on the diagonal."""
+    """Return the strictly lower triangle of x with ones on the diagonal."""
     ones = zeros_of(diagonal(x)) + 1
     low = band_part(x, lower=-1, upper=0)
     return matrix_set_diag(low, ones, low=0, high=0, align="RIGHT_LEFT")
 
 
 def strict_lower(x: object):
-    """The strictly lower triangle of x."""
+    """Return the strictly lower triangle of x."""
     return x - band_part(x, lower=0, upper=-1)
 
 

@@ -51,7 +51,7 @@ def _block(x, rows: tuple, columns: tuple):
 
 
 def _size(e):
-    """The largest |Re| or |Im| of each matrix, [..., 1, 1], a constant; 1 if it is 0."""
+    """Return the largest |Re| or |Im| of each matrix, [..., 1, 1], a constant; 1 if it is 0."""
     axes = (len(e.dims) - 2, len(e.dims) - 1)
     parts = (real(e), imag(e)) if e.dtype.is_complex else (e,)
     found = None
@@ -236,7 +236,7 @@ def compact(upper: object, middle, lower: object):
 
 
 def tridiagonal_product(d, x):
-    """The product of a tridiagonal matrix with x [..., m, k], by elementwise operations."""
+    """Return the product of a tridiagonal matrix with x [..., m, k], by elementwise operations."""
     if same(x.dims[-2], 0):
         return x
     upper, middle, lower = diagonals_of(d)

@@ -44,12 +44,12 @@ TALL = np.array([[1.0, 0.3], [-0.4, 2.0], [0.7, 0.2]], np.float32)
 
 
 def diagonal(x: object):
-    """The diagonal of the last two axes."""
+    """Return the diagonal of the last two axes."""
     return matrix_diag_part(x, low=0, high=0, align="RIGHT_LEFT")
 
 
 def diagonal_matrix(d):
-    """The square matrix with diagonal d."""
+    """Return the square matrix with diagonal d."""
     size = d.dims[-1]
     return matrix_diag(d, low=0, high=0, rows=size, columns=size, align="RIGHT_LEFT")
 
@@ -86,7 +86,7 @@ def lower_as_hermitian(t: object):
 
 
 def hermitian_as_lower(g: object):
-    """The adjoint of `lower_as_hermitian`."""
+    """Return the adjoint of `lower_as_hermitian`."""
     both = band_part(g + adjoint(g), lower=-1, upper=0)
     return matrix_set_diag(both, real_part(diagonal(g)), low=0, high=0, align="RIGHT_LEFT")
 
@@ -255,7 +255,7 @@ def _gaps(s: object):
 
 
 def _off(x: object, basis: object):
-    """The part of the columns of x that is orthogonal to the columns of `basis`."""
+    """Return the part of the columns of x that is orthogonal to the columns of `basis`."""
     return x - matmul(basis, matmul(adjoint(basis), x))
 
 
@@ -343,7 +343,7 @@ class svd:
 
 
 def _with_extra(moved, basis: object, extra: object):
-    """The tangent of [basis, extra], where extra stays orthogonal to basis."""
+    """Return the tangent of [basis, extra], where extra stays orthogonal to basis."""
     if extra is None:
         return moved
     turned = -matmul(basis, matmul(adjoint(moved), extra))

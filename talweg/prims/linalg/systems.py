@@ -61,13 +61,13 @@ def square_infer(name: str):
 
 
 def swap_matrix_axes(x):
-    """The transpose of the last two axes."""
+    """Return the transpose of the last two axes."""
     rank = len(x.dims)
     return transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
 
 
 def scalars(g):
-    """`g` of shape [...] as [..., 1, 1], to multiply matrices with."""
+    """Return `g` of shape [...] as [..., 1, 1], to multiply matrices with."""
     return reshape(g, shape=(*g.dims, 1, 1))
 
 
@@ -79,12 +79,12 @@ def product_trace(x, y):
 
 
 def hermitian_part(x: object):
-    """(x + xᴴ) / 2."""
+    """Return (x + xᴴ) / 2."""
     return 0.5 * (x + adjoint(x))
 
 
 def half_lower(x: object):
-    """The lower triangle of x with the diagonal halved: Φ of Murray 2016."""
+    """Return the lower triangle of x with the diagonal halved: Φ of Murray 2016."""
     low = band_part(x, lower=-1, upper=0)
     diagonal = matrix_diag_part(x, low=0, high=0, align="RIGHT_LEFT")
     return matrix_set_diag(low, 0.5 * diagonal, low=0, high=0, align="RIGHT_LEFT")
@@ -190,7 +190,7 @@ class det:
     rejects = RECTANGLE
 
 
-def _signed_log(x: np.ndarray):
+def _compute_signed_log(x: np.ndarray):
     sign, log = np.linalg.slogdet(x)
     sign = np.where(np.isnan(log), np.nan, sign)
     return np.asarray(sign, x.dtype)[()], np.asarray(log, np.zeros((), x.dtype).real.dtype)[()]
@@ -212,7 +212,7 @@ class slogdet:
         lead = x.dims[:-2]
         return Aval(lead, x.dtype), Aval(lead, x.dtype.real_dtype)
 
-    numpy = kernels.widen_kernel(_signed_log)
+    numpy = kernels.widen_kernel(_compute_signed_log)
 
     def vjp(g: tuple, z, x):
         g_sign, g_log = g
@@ -386,5 +386,5 @@ class triangular_solve:
 
 
 def triangle(x: object, lower: bool):
-    """One triangle of x, zero elsewhere."""
+    """Return one triangle of x, zero elsewhere."""
     return band_part(x, lower=-1 if lower else 0, upper=0 if lower else -1)

@@ -321,7 +321,7 @@ class list_stack:
 
 
 def stack_elements(values: list, dims: tuple | None, dtype: DType):
-    """The elements of a list as one array."""
+    """Return the elements of a list as one array."""
     like = next((value for value in values if value is not None), None)
     if like is None:
         if dims is None or any(type(size) is not int for size in dims):

@@ -52,7 +52,7 @@ def check_positive(name, argument: object, values):
 
 
 def output_dims(name: object, sizes, window, strides, padding, dilation):
-    """The number of windows per spatial axis, None where the size is not known."""
+    """Return the number of windows per spatial axis, None where the size is not known."""
     check_positive(name, "strides", strides)
     check_positive(name, "dilations", dilation)
     check_positive(name, "window sizes", window)
@@ -83,7 +83,7 @@ def output_dims(name: object, sizes, window, strides, padding, dilation):
 
 
 def _outputs(size, taps, stride, padding: str, step):
-    """The number of windows along one axis of which a size is symbolic."""
+    """Return the number of windows along one axis of which a size is symbolic."""
     if padding == "SAME":
         return (size + stride - 1) // stride
     low, high = (0, 0) if padding == "VALID" else padding
@@ -117,7 +117,7 @@ def check_outputs(name: str, g, sizes, window, strides, padding: str | tuple, di
 def padding_pairs(
     sizes: tuple, window: tuple, strides: tuple, padding: str | tuple, dilation: tuple
 ):
-    """(in front, behind) per spatial axis."""
+    """Return (in front, behind) per spatial axis."""
     if padding == "SAME" and (is_symbolic(sizes) or is_symbolic(window)):
         rest = zip(sizes, window, strides, dilation)
         return tuple([_same_padding(*geometry) for geometry in rest])
@@ -125,7 +125,7 @@ def padding_pairs(
 
 
 def _same_padding(size: int, taps: tuple, stride: int, step: object):
-    """(in front, behind) along an axis whose size is symbolic."""
+    """Return (in front, behind) along an axis whose size is symbolic."""
     outputs = _outputs(size, taps, stride, "SAME", step)
     total = largest((outputs - 1) * stride + windows.extent(taps, step) - size, 0)
     return total // 2, total - total // 2
@@ -170,7 +170,7 @@ def _outside(y, size, groups: object, axis: int):
 
 
 def leading(name: str):
-    """The batch rule of an operation whose operands all have N in front."""
+    """Return the batch rule of an operation whose operands all have N in front."""
 
     def batch(size: Size, batched: tuple, *operands: object, **params: object):
         prim = later(name)

@@ -160,7 +160,7 @@ def _is_class(t, labels, logits):
 
 
 def _places(labels, classes):
-    """Where x[..., label] stands in the flat x, for each label."""
+    """Locate x[..., label] in the flat x, for each label."""
     return np.arange(0, labels.size * classes, classes).reshape(labels.shape) + labels
 
 

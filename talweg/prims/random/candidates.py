@@ -73,7 +73,8 @@ class random_candidates:
         stream = reserve(operation, seeds, words // BLOCK)
         sample, draws = kernels.draw(sampler, stream, num_sampled, unique)
         counts = [
-            kernels.expected_counts(sampler, c, num_sampled, draws) for c in (classes, sample)
+            kernels.compute_expected_counts(sampler, c, num_sampled, draws)
+            for c in (classes, sample)
         ]
         if kind == "learned":
             sampler.see(classes)

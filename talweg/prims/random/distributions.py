@@ -25,7 +25,7 @@ from talweg.core.shapes import broadcast_dims
 from talweg.kernels.random import rejection
 from talweg.kernels.random.gamma_derivative import gamma_derivative as derivative_of_gamma
 from talweg.kernels.random.philox import stream_of_state
-from talweg.kernels.random.truncated_normal import bounded_normal, standardize
+from talweg.kernels.random.truncated_normal import draw_bounded_normal, standardize
 from talweg.prims.arithmetic import (
     cast,
     maximum,
@@ -293,7 +293,7 @@ def _partials(z: object, mean: object, deviation: object, low: object, high: obj
 
 
 def _unbroadcast(g, dims: Sequence[Any]):
-    """The sum of g over what broadcasting a tensor of `dims` to g's shape has repeated."""
+    """Return the sum of g over what broadcasting a tensor of `dims` to g's shape has repeated."""
     extra = len(g.dims) - len(dims)
     g = reduce_sum(g, axes=tuple(range(extra)), keepdims=False)
     axes = tuple(i for i, size in enumerate(dims) if same(size, 1) and not same(g.dims[i], 1))
@@ -321,7 +321,7 @@ class random_bounded_normal:
     def numpy(stream, mean, deviation, low, high, *, shape):
         bounds, dims = _bounds(mean, deviation, low, high)
         start, count = stream_of_state(stream), math.prod(shape)
-        return bounded_normal(start, bounds, count, mean.dtype).reshape((*shape, *dims))
+        return draw_bounded_normal(start, bounds, count, mean.dtype).reshape((*shape, *dims))
 
     def vjp(g, z, stream, mean, deviation, low, high, *, shape):
         parameters = mean, deviation, low, high

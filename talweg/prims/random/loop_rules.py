@@ -33,13 +33,13 @@ FRACTION = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}  # bits 
 
 
 def words(s: Any, stream: Any, place: Any, dtype: DType) -> Any:
-    """The word (uint32, or uint64) of a stream with the number `place`."""
+    """Return the word (uint32, or uint64) of a stream with the number `place`."""
     count = 16 // dtype.size
     return word(s, stream, place // count, place % count, dtype)
 
 
 def word(s: Any, stream: Any, block: Any, number: Any, dtype: DType) -> Any:
-    """A word of a block that lies `block` further on."""
+    """Return a word of a block that lies `block` further on."""
     draw = s.philox32 if dtype is uint32 else s.philox64
     return draw(*map(stream, range(3)), s.index(block, uint64), s.index(number, uint64))
 
@@ -48,7 +48,7 @@ def word(s: Any, stream: Any, block: Any, number: Any, dtype: DType) -> Any:
 
 
 def cost(stream: object, *, kind: str, shape: tuple, dtype: DType, algorithm: int) -> float | None:
-    """What an element costs; None where there is no form: ThreeFry, and what is drawn again."""
+    """Return the cost of an element; None for ThreeFry and redrawn numbers, which have no form."""
     if algorithm != PHILOX or kind not in COSTS:
         return None
     return COSTS[kind] * (2 if dtype.size == 8 else 1)
@@ -57,7 +57,7 @@ def cost(stream: object, *, kind: str, shape: tuple, dtype: DType, algorithm: in
 def numbers(
     s: Any, index: tuple, stream: Any, *, kind: str, shape: tuple, dtype: DType, algorithm: int
 ) -> Any:
-    """An element of `random_numbers`."""
+    """Return an element of `random_numbers`."""
     place = s.place(index, shape)
     if kind == "bits":
         unsigned = uint64 if dtype.size == 8 else uint32
@@ -82,12 +82,12 @@ def uniform(s: Any, bits: Any, dtype: DType) -> Any:
 
 
 def compute_dtype(dtype: DType) -> DType:
-    """The dtype that normal numbers are computed in."""
+    """Return the dtype that normal numbers are computed in."""
     return float64 if dtype is float64 else float32
 
 
 def normal(s: Any, stream: object, place: Any, dtype: DType) -> Any:
-    """A number of a pair by Box and Muller: √(-2 log u) times sin 2πv, or cos 2πv."""
+    """Return a number of a pair by Box and Muller: √(-2 log u) times sin 2πv, or cos 2πv."""
     wide = compute_dtype(dtype)
     unsigned = uint64 if wide is float64 else uint32
     count = 16 // unsigned.size
@@ -102,7 +102,7 @@ def normal(s: Any, stream: object, place: Any, dtype: DType) -> Any:
 
 
 def sine_and_cosine(s: Any, angle: Any) -> tuple:
-    """Of a float32 angle, as `kernels.random_normal.sin_cos_float32` rounds them."""
+    """Return sine and cosine of a float32 angle, rounded as in `sin_cos_float32`."""
     x = s.cast(angle, float64)
     shifted = x * (1 / HALF_PI) + SHIFT
     x = x - (shifted - SHIFT) * HALF_PI
@@ -171,7 +171,7 @@ def classes(t: Any, stream: Any, logits: Any, *, size: int, dtype: DType) -> Any
 def cost_of_integers(
     stream: object, low: object, high: object, *, shape: tuple, algorithm: int
 ) -> Any:
-    """What an element costs: mostly the division."""
+    """Return the cost of an element: mostly the division."""
     return 40.0 if algorithm == PHILOX else None
 
 
@@ -196,7 +196,7 @@ def integers(
 
 
 def seed_element(s: Any, index: tuple, seed: Any, *, algorithm: int) -> Any:
-    """An element of `seed_stream`; see `kernels.random_bits.scramble`."""
+    """Return an element of `seed_stream`; see `kernels.random_bits.scramble`."""
     first, second = [s.bits(s.cast(seed(k), int64), uint64) for k in (0, 1)]
     zero = s.zero(first)
     if algorithm == THREEFRY:
@@ -207,7 +207,7 @@ def seed_element(s: Any, index: tuple, seed: Any, *, algorithm: int) -> Any:
 
 
 def of_state(s: Any, index: tuple, state: Any, *, algorithm: int) -> Any:
-    """An element of `generator_stream`."""
+    """Return an element of `generator_stream`."""
     parts = [s.bits(state(k), uint64) for k in range(state.dims[0])]
     if algorithm == THREEFRY:
         parts.insert(1, s.zero(parts[0]))
@@ -215,7 +215,7 @@ def of_state(s: Any, index: tuple, state: Any, *, algorithm: int) -> Any:
 
 
 def skip_element(s: Any, index: tuple, state: Any, *, blocks: int, algorithm: int) -> Any:
-    """An element of `skip_state`."""
+    """Return an element of `skip_state`."""
     parts = [s.bits(state(k), uint64) for k in range(state.dims[0])]
     steps = s.number(blocks & MASK64, uint64)
     if algorithm == THREEFRY:
@@ -224,7 +224,7 @@ def skip_element(s: Any, index: tuple, state: Any, *, blocks: int, algorithm: in
 
 
 def further_on(s: Any, index: tuple, parts: list, blocks: object) -> Any:
-    """An element of the state of a stream of Philox `blocks` further on than `parts` say."""
+    """Return an element of the state of a stream of Philox `blocks` further on than `parts` say."""
     low, high, key = parts
     moved = low + blocks
     carried = s.select(s.less(moved, low), s.number(1, low), s.number(0, low))

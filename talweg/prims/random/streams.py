@@ -34,7 +34,7 @@ from talweg.kernels.random.philox import (
     PHILOX,
     THREEFRY,
     scramble,
-    skipped_state,
+    skip_blocks,
     state_of_stream,
     stream_of_state,
 )
@@ -179,7 +179,7 @@ class skip_state:
         return state
 
     def numpy(state: np.ndarray, *, blocks, algorithm):
-        return skipped_state(state, blocks)
+        return skip_blocks(state, blocks)
 
     loops = loop_rules.skip_element
     no_gradient = BITS

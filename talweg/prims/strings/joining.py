@@ -15,7 +15,7 @@ TEXT = NoGradient("strings have no derivative")
 
 
 def texts(*strings: bytes) -> np.ndarray:
-    """A vector of strings for samples."""
+    """Return a vector of strings for samples."""
     return of_list(list(strings))
 
 
@@ -161,7 +161,7 @@ class unsorted_segment_join:
 
 
 def _runs(row: list, widths: tuple, pads: tuple, padding: int, separator: bytes) -> list:
-    """The n-grams of a row, of one width after the other."""
+    """Return the n-grams of a row, of one width after the other."""
     found: list = []
     for width in widths:
         around = width - 1 if padding < 0 else min(padding, width - 1)

@@ -18,7 +18,7 @@ from talweg.kernels.strings.native import SOME
 
 
 class ArrayKernel(Protocol):
-    """What does many elements at once: a `StringKernel`, or a kernel of a pattern."""
+    """A kernel for many elements at once: a `StringKernel`, or a kernel of a pattern."""
 
     def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
         """The results for an array; None where Python is to give them."""
@@ -27,7 +27,7 @@ class ArrayKernel(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What is done to each element: `apply(element, *arguments)`, with results of `dtype`.
+    """The rule for each element: `apply(element, *arguments)`, with results of `dtype`.
 
     Rules of one function and equal arguments are equal, so that equal nodes are one.  `form` says
     what TensorFlow calls it: the type of operation, the inputs behind the elements, attributes;
@@ -44,7 +44,7 @@ class Rule:
     kernel: ArrayKernel | None = dataclasses.field(default=None, compare=False)
 
     def __call__(self, array: Any) -> np.ndarray:
-        """The rule on each element of an array."""
+        """Return the rule on each element of an array."""
         array = np.asarray(array)
         if self.whole is not None:
             mapped = self.whole(array, *self.arguments)
@@ -75,7 +75,7 @@ def check_unit(function: str, unit: str) -> None:
 
 
 def characters(text: bytes) -> list[int]:
-    """Where characters begin: at every byte that does not continue one of UTF-8."""
+    """Locate the starts of characters: bytes that do not continue one of UTF-8."""
     return [place for place, byte in enumerate(text) if byte & 0xC0 != 0x80]
 
 

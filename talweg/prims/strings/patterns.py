@@ -39,7 +39,7 @@ class regex_replace:
 
     def numpy(x, pattern, rewrite, *, replace_global):
         found, written = compile_pattern(items(pattern)[0]), Rewrite(items(rewrite)[0])
-        return each(lambda text: found.replaced(text, written, replace_global), x)
+        return each(lambda text: found.replace(text, written, replace_global), x)
 
     samples = (
         Sample(

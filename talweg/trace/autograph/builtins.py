@@ -36,7 +36,7 @@ def _any_traced(values: tuple) -> bool:
 
 def _is_dataset(value: Sequence[Any]) -> bool:
     """Whether a loop over `value` runs as long as it has elements."""
-    return hasattr(value, "traced_steps") and hasattr(value, "enumerate")
+    return hasattr(value, "trace_steps") and hasattr(value, "enumerate")
 
 
 @overload(builtins.bool)

@@ -20,7 +20,7 @@ def call_iteration(iteration: Callable[..., list], tensors: list, element: str |
     given = [leaf for leaf in leaves if leaf is not None]
     operands = [*tensors, *given]
 
-    def traced(*symbols: object) -> list:
+    def trace_iteration(*symbols: object) -> list:
         remaining = iter(symbols[len(tensors) :])
         parts = [None if leaf is None else next(remaining) for leaf in leaves]
         return iteration(
@@ -31,5 +31,5 @@ def call_iteration(iteration: Callable[..., list], tensors: list, element: str |
     places = [ArgumentPlace(number) for number in range(len(specs))]
     tree = Container([(), {}], [Container((None,) * len(specs), places), Container({}, [])])
     function = ConcreteFunction("iteration", TraceGraph("iteration"), tree, specs)
-    function.trace(traced, [f"arg_{number}" for number in range(len(specs))])
+    function.trace(trace_iteration, [f"arg_{number}" for number in range(len(specs))])
     return function.call_flat(operands)

@@ -71,7 +71,7 @@ def for_stmt(
     opts: dict,
 ) -> None:
     """Run or trace a `for`; `extra_test` is false after a `break` or `return`."""
-    if hasattr(iter_, "traced_steps") and dispatch.context.base is not None:
+    if hasattr(iter_, "trace_steps") and dispatch.context.base is not None:
         _while_more(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
         return
     steps = steps_of(iter_)
@@ -96,7 +96,7 @@ def _while_more(
     opts: dict,
 ) -> None:
     """Trace a loop over a dataset, which runs as long as that has elements."""
-    more, take = source.traced_steps()
+    more, take = source.trace_steps()
     test = more if extra_test is None else lambda: and_(extra_test, more)
     limit = opts.get("maximum_iterations")
     if limit is None:

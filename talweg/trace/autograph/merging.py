@@ -176,14 +176,14 @@ def zeros_like(value: object, dtype: DType) -> Tensor:
     """Return a placeholder like `value` that is never read; unknown sizes are 0."""
     if dtype is variant:
         return elements.variant_zero()
-    dims = known_dims(value)
+    dims = find_dims(value)
     sizes = () if dims is None else tuple([0 if type(d) is Dim or d is None else d for d in dims])
     if dtype is string:
         return convert_to_tensor(np.full(sizes, b"", object), string)
     return convert_to_tensor(np.zeros(sizes, dtype.numpy_dtype), dtype)
 
 
-def known_dims(value: Any) -> tuple | None:
+def find_dims(value: Any) -> tuple | None:
     """Return the dimensions of a tensor or number, some symbolic; None if the rank is unknown."""
     if isinstance(value, Tensor):
         aval = getattr(value, "aval", None)
@@ -193,4 +193,4 @@ def known_dims(value: Any) -> tuple | None:
 
 def aval_of(value: Tensor) -> Aval:
     """Return the abstract value of a tensor."""
-    return Aval(known_dims(value), value.dtype)
+    return Aval(find_dims(value), value.dtype)

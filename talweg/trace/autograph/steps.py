@@ -112,7 +112,7 @@ def inner_dims(x: Tensor) -> tuple:
 
 def enumerate_values(values: Any, start: Any) -> Any:
     """Return the steps of `enumerate`."""
-    if hasattr(values, "traced_steps") and hasattr(values, "enumerate"):
+    if hasattr(values, "trace_steps") and hasattr(values, "enumerate"):
         return values.enumerate(start)
     steps = steps_of(values)
     if steps is None:
@@ -145,7 +145,7 @@ def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
 
 def zip_values(values: tuple) -> Any:
     """Return the steps of `zip`; None for Python iterables."""
-    if all([hasattr(value, "traced_steps") and hasattr(value, "zip") for value in values]):
+    if all([hasattr(value, "trace_steps") and hasattr(value, "zip") for value in values]):
         return type(values[0]).zip(tuple(values))
     found = together(values)
     if found is None:
@@ -156,7 +156,7 @@ def zip_values(values: tuple) -> Any:
 
 def map_values(function: Callable[..., Any], values: tuple) -> Any:
     """Return the steps of `map`; None for Python iterables."""
-    if len(values) == 1 and hasattr(values[0], "traced_steps") and hasattr(values[0], "map"):
+    if len(values) == 1 and hasattr(values[0], "trace_steps") and hasattr(values[0], "map"):
         return values[0].map(function)
     found = together(values)
     if found is None:

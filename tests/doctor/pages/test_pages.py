@@ -14,7 +14,7 @@ import pytest
 import talweg as tf
 from talweg.core.errors import CATALOGUE
 from talweg.doctor import codes_with_pages, examine, page
-from talweg.doctor.pages import rendered, title
+from talweg.doctor.pages import render_page, title
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = sorted((ROOT / "talweg").rglob("*.py"))
@@ -94,9 +94,9 @@ def test_the_first_example_of_waste_has_that_finding_and_the_second_none(code):
 
 
 def test_a_page_is_rendered_for_a_terminal():
-    text = rendered("tw604")
+    text = render_page("tw604")
     assert text.startswith("TW604: ") and "```" not in text and "\n    many_ones = np.ones" in text
-    assert "\033[1m" in rendered("TW604", color=True)
+    assert "\033[1m" in render_page("TW604", color=True)
     assert max(map(len, text.splitlines())) <= 110
 
 

@@ -81,7 +81,7 @@ def shifted(x: np.ndarray, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_after_a_barrier_all_have_written(count):
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     found.ensure(count)
     rounds = 300
     made = code.compile_module(ROUNDS, {"talweg_barrier": found.addresses["talweg_barrier"]})
@@ -143,7 +143,7 @@ def test_workers_end_and_start_again():
     executable = Executable(shifting(5), threads=3)
     x = np.arange(64, dtype=np.int32)
     executable([x])
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     workers = list(found.threads)
     assert len(workers) >= 2 and found.stop(patience=20)
     assert not any(worker.is_alive() for worker in workers) and not found.threads
@@ -155,7 +155,7 @@ def test_workers_end_and_start_again():
 
 def all_sleep() -> None:
     """Wait until no worker is awake."""
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     slots = found.fields.slots[1 : 1 + len(found.threads)]
     end = time.monotonic() + 60
     while not all(slot.asleep for slot in slots) and time.monotonic() < end:
@@ -166,7 +166,7 @@ def all_sleep() -> None:
 @contextmanager
 def looking_for_long() -> Iterator[None]:
     """Let workers that were roused look out for a job until there is one, in the block."""
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     spins = [slot.idle for slot in found.fields.slots[1 : 1 + len(found.threads)]]
     before = [each.most for each in spins]
     for each in spins:
@@ -184,7 +184,7 @@ def test_short_programs_do_not_wait_for_sleepers():
     x = np.arange(64, dtype=np.int32)
     executable([x])
     (context,) = executable.contexts
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     pool = found.fields
     context.fields.waits = 0
     all_sleep()
@@ -216,7 +216,7 @@ def test_workers_keep_off_the_core_of_the_caller():
         for core in sorted(cores)[:2]:
             os.sched_setaffinity(0, {core})
             np.testing.assert_array_equal(executable([x])[0], shifted(x, 5))
-            for worker in thread_pool.shared_pool().threads:
+            for worker in thread_pool.get_thread_pool().threads:
                 assert os.sched_getaffinity(worker.native_id) == cores - {core}
     finally:
         os.sched_setaffinity(0, cores)
@@ -235,7 +235,7 @@ def test_the_caller_keeps_to_its_core_while_it_works_and_no_longer():
         Host("look", lambda x: within.append(os.sched_getaffinity(0)) or x, (y,), (after,))
     )
     executable = Executable(program, threads=2)
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     spins = found.fields.slots[0].barrier
     learned = spins.limit, spins.misses, spins.most
     done = threading.Event()
@@ -266,7 +266,7 @@ def test_more_threads_than_cores_do_not_look_for_long():
     def patience() -> list[int]:
         return [slot.barrier.most for slot in found.fields.slots[: len(found.locks)]]
 
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     assert found.stop(patience=20)
     cores = thread_pool.available_cores()
     found.ensure(cores)
@@ -324,7 +324,7 @@ def test_an_interrupt_comes_after_the_step():
 
 def test_an_interrupt_while_workers_are_started(monkeypatch):
     """Ctrl-C as soon as a worker runs: it is known, and the next program has it."""
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     assert found.stop(patience=20)
     main = threading.main_thread().ident
     assert main is not None
@@ -382,11 +382,11 @@ def test_a_forked_child_has_workers_of_its_own():
     executable([x])
 
     def work() -> None:
-        assert not thread_pool.shared_pool().threads
+        assert not thread_pool.get_thread_pool().threads
         for again in (executable, Executable(shifting(7), threads=3)):
             steps = len(again.program.blocks)
             np.testing.assert_array_equal(again([x])[0], shifted(x, steps))
-        assert len(thread_pool.shared_pool().threads) == 2
+        assert len(thread_pool.get_thread_pool().threads) == 2
 
     assert in_a_child(work) == 0
     np.testing.assert_array_equal(executable([x])[0], shifted(x, 10))
@@ -453,6 +453,6 @@ def test_the_interpreter_ends(way):
 
 
 def test_spinning_is_timed():
-    found = thread_pool.shared_pool()
+    found = thread_pool.get_thread_pool()
     spin = ctypes.CFUNCTYPE(None, ctypes.c_int32)(found.addresses["talweg_spin"])
     assert thread_pool._spins_in_a_microsecond(spin) > 0.1

@@ -24,7 +24,7 @@ from talweg.execute.llvm.runtime.structures import (
     ProgramCall,
     ScalarObject,
 )
-from talweg.execute.llvm.runtime.thread_pool import python_symbols, shared_pool
+from talweg.execute.llvm.runtime.thread_pool import get_thread_pool, python_symbols
 from talweg.lower.ir.loops import Buffer, LoopProgram
 
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags
@@ -68,7 +68,7 @@ class _Method(ctypes.Structure):
 def _native() -> tuple[code.LoadedCode, _Method]:
     """Return the entry's code, and its method definition, which live for ever."""
     symbols = python_symbols(_PYTHON)
-    symbols["talweg_launch"] = shared_pool().addresses["talweg_launch"]
+    symbols["talweg_launch"] = get_thread_pool().addresses["talweg_launch"]
     symbols["talweg_new_array"] = numpy_function(_NEW_FROM_DESCR)
     symbols["talweg_set_handler"] = numpy_function(result_memory.SET_HANDLER)
     found = code.compile_module(entry_stub.text(), symbols, ("talweg_entry",))

@@ -28,7 +28,7 @@ from talweg.execute import cache, heap
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import dispatch, result_memory, routines, stack_memory
 from talweg.execute.llvm.runtime.execution_context import ExecutionContext, inner_lists
-from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, shared_pool, thread_count
+from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, get_thread_pool, thread_count
 from talweg.lower import buffer_assignment
 from talweg.lower.ir import cost
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat
@@ -109,7 +109,7 @@ class Executable:
         self.contexts: list[ExecutionContext] = []
         self._lock = threading.Lock()
         if self.routines:
-            shared_pool().control_blas(*routines.thread_functions())
+            get_thread_pool().control_blas(*routines.thread_functions())
         self.native = native and dispatch.works()
         self.enter: Any = dispatch.builtin(self.layout) if self.native else _decline
         _executables.add(self)
@@ -164,7 +164,7 @@ class Executable:
 
     def _add_frame(self) -> None:
         """Add a context; MemoryError if there is not enough for its arena."""
-        shared_pool().ensure(self.threads)
+        get_thread_pool().ensure(self.threads)
         if self.plan.nbytes >= LARGE_ARENA:
             heap.give_back()  # what calls took that were interpreted while this was compiled
         context = ExecutionContext(self.program, self.plan, self.constants, self.layout.places)
@@ -212,7 +212,7 @@ class Executable:
             context.table[self.layout.places[buffer]] = array.ctypes.data
         for position, whole, offset in self.layout.parts:
             context.table[position] = context.table[whole] + offset
-        shared_pool().launch(context.address)
+        get_thread_pool().launch(context.address)
         if context.fields.failed:
             self._raise()
         context.fields.busy = 0
@@ -272,7 +272,7 @@ def compile_executable(
     """Return a program's code in memory; MissingError if it is neither cached nor emitted."""
     symbols = routines.addresses(called)
     for name in ("talweg_barrier", "talweg_next", "talweg_host", "talweg_poll"):
-        symbols[name] = shared_pool().addresses[name]
+        symbols[name] = get_thread_pool().addresses[name]
     symbols |= stack_memory.SYMBOLS
     kept_under = None if key is None else key_of_code(key)
     cached = None if kept_under is None else cache.get(kept_under)

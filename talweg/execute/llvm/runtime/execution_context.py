@@ -21,7 +21,7 @@ from talweg.execute.interpret import locate_error
 from talweg.execute.llvm.runtime.dispatch import whole_of
 from talweg.execute.llvm.runtime.stack_memory import StackMemory
 from talweg.execute.llvm.runtime.structures import ContextFields
-from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, shared_pool
+from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, get_thread_pool
 from talweg.lower.buffer_assignment import ALIGNMENT, BufferAssignment
 from talweg.lower.ir.loops import Buffer, Host, If, LoopProgram, Repeat
 
@@ -47,7 +47,7 @@ class ExecutionContext:
         self._held = np.zeros(len(program.buffers) + 1, np.int64)
         self._place(program, constants, plan.offsets)
         self.hosts = HostCalls(program, self.table, places, self.stacks)
-        self.fields.pool = shared_pool().address
+        self.fields.pool = get_thread_pool().address
         self.fields.buffers = self.table.ctypes.data
         self.fields.held = self._held.ctypes.data
         self.fields.host = id(self.hosts)

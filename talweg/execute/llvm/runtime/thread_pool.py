@@ -207,7 +207,7 @@ _acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
 _pool: ThreadPool | None = None
 
 
-def shared_pool() -> ThreadPool:
+def get_thread_pool() -> ThreadPool:
     """Return the one thread pool of the process."""
     global _pool
     if _pool is None:

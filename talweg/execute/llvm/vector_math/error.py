@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from talweg.execute.llvm.vector_math.builder import FormulaBuilder, VectorValue
 from talweg.execute.llvm.vector_math.exponential import (
+    approximate_expm1,
     in_halves,
     power_of_two,
     reduce_range,
-    reduced_expm1,
 )
 
 # erf(x) / x - 1 by x^2, |x| <= 1; 2^-29.4, 2^-56.3
@@ -136,7 +136,7 @@ def _far_double(f: FormulaBuilder, a: VectorValue) -> VectorValue:
     """Compute 1 - exp(-a^2) G(q) / (a + k), with one division for both."""
     i, r = reduce_range(f, -(a * a), f.bias)
     scale = power_of_two(f, i)
-    power = f.fma(scale, reduced_expm1(f, r), scale)
+    power = f.fma(scale, approximate_expm1(f, r), scale)
     center, coefficients = FAR
     inverse = 1.0 / (a + center)
     q = f.fma(inverse, -2.0 * center, 1.0)
@@ -155,7 +155,7 @@ def erfc(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     a = f.at_most(f.abs(x), limit)
     square = a * a
     i, r = reduce_range(f, -square, 2 * f.bias, f.fma(-a, a, square))
-    w = reduced_expm1(f, r)
+    w = approximate_expm1(f, r)
     below = f.at_least(a, start) + center
     inverse = 1.0 / below
     lost = f.fma(inverse, below, -1.0) + inverse * (a - (below - center))

@@ -52,7 +52,7 @@ def reduce_range(
     return f.bits(shifted), f.fma(n, low, r) if rest is None else r + f.fma(n, low, rest)
 
 
-def reduced_expm1(f: FormulaBuilder, r: VectorValue) -> VectorValue:
+def approximate_expm1(f: FormulaBuilder, r: VectorValue) -> VectorValue:
     """Compute exp(r) - 1 for |r| <= ln 2 / 2."""
     return f.fma(r * r, f.polynomial(r, TAIL[f.dtype.name]), r)
 
@@ -93,7 +93,7 @@ def expm1(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     low, high = (-20.0, 89.0) if f.single else (-40.0, 710.0)
     i, r = reduce_range(f, f.at_least(f.at_most(x, high), low), f.bias - 1)
     half = power_of_two(f, i)
-    value = f.fma(half, reduced_expm1(f, r), half - 0.5)
+    value = f.fma(half, approximate_expm1(f, r), half - 0.5)
     return f.select(f.abs(x) < 2.0 ** -(f.mantissa + 2), x, value + value)
 
 
@@ -112,7 +112,7 @@ def sigmoid(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     i, r = reduce_range(f, -x, f.bias - shift)
     scale = power_of_two(f, i)
     first = scale + one
-    rest = scale * reduced_expm1(f, r)
+    rest = scale * approximate_expm1(f, r)
     both = first + rest
     lost = rest - (both - first) + (one - (first - scale))
     value = one / both

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from talweg.execute.llvm.vector_math.builder import FormulaBuilder, VectorValue
 from talweg.execute.llvm.vector_math.exponential import (
+    approximate_expm1,
     in_halves,
     polynomial_exp,
     power_of_two,
     reduce_range,
-    reduced_expm1,
 )
 from talweg.execute.llvm.vector_math.logarithm import log_of_sum
 
@@ -52,7 +52,7 @@ def tanh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     size = f.abs(x)
     i, r = reduce_range(f, f.at_most(size + size, 20.0 if f.single else 40.0), f.bias)
     scale = power_of_two(f, i)
-    e = f.fma(scale, reduced_expm1(f, r), scale - 1.0)
+    e = f.fma(scale, approximate_expm1(f, r), scale - 1.0)
     return f.copysign(e / (e + 2.0), x)
 
 
