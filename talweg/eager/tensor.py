@@ -8,6 +8,7 @@ nothing recording; everything else goes through hooks.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from talweg.core.value import BINARY, Tensor, with_reflection
 from talweg.eager.evaluate import evaluate
 from talweg.eager.format import format_tensor, represent_tensor
 from talweg.execute.call import run
+from talweg.execute.eager_kernels import LARGE, heavy
 from talweg.kernels.products import plain_product
 from talweg.prims import arithmetic, contract  # noqa: F401 -- declare what the operators use
 
@@ -251,6 +253,7 @@ def _fast(
     """
 
     general = with_reflection(operation, stem) if stem in BINARY else _hook_operator(operation)
+    large = LARGE["map"] if prim.elementwise else sys.maxsize
 
     def operate(self: EagerTensor, other: Any) -> Any:
         x = self._array
@@ -270,7 +273,15 @@ def _fast(
             if plain and (not state.busy or context.base is None):
                 try:
                     result = _new(EagerTensor)
-                    result._array = run(kernel, x, y)
+                    if (
+                        x.size >= large
+                        and kind is not float
+                        and kind is not int
+                        and 1 < y.size < x.size
+                    ):
+                        result._array = heavy.run(prim, [x, y], NO_PARAMS, run)
+                    else:
+                        result._array = run(kernel, x, y)
                 except Exception:  # noqa: BLE001 -- the general path below reports it
                     pass
                 else:
