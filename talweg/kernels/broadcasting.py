@@ -34,7 +34,8 @@ def repeats(x: np.ndarray, y: np.ndarray) -> int:
         if along * count > LONG * 8:
             break
         best = along
-    return max(best, min(rows & -rows, LONG // count))
+    power = 1 << (LONG // count).bit_length() - 1
+    return max(best, min(rows & -rows, power))
 
 
 def joined(kernel: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> Any:
