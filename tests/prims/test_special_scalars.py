@@ -5,6 +5,7 @@ import pytest
 
 from talweg.execute import compilation
 from talweg.prims import special
+from talweg.prims.bessel import bessel_ie
 
 ENDS = np.array([0, -0.0, 1, -1, 2, -2, -7, 0.5, -0.5, 1e30, -1e30, np.inf, -np.inf, np.nan], "f")
 
@@ -27,20 +28,29 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_units_in_the_last_place(name):
-    prim = getattr(special, name)
-    x = np.concatenate([*CASES[name], ENDS])
-    code = compilation.alone(prim, [x], {}, threads=1)
+def differ_by(prim, x, **params):
+    """The largest error in units of the last place; what is not finite must be SciPy's."""
+    code = compilation.alone(prim, [x], params, threads=1)
     assert code, "it is called as a NumPy kernel"
-    found, exact = code([x], [])[0], prim.numpy(x.astype(np.float64))
+    found, exact = code([x], [])[0], prim.numpy(x.astype(np.float64), **params)
     with np.errstate(over="ignore"):
         wanted = exact.astype(np.float32)
     same = (found == wanted) | np.isnan(found) & np.isnan(wanted)
     finite = np.isfinite(found) & np.isfinite(wanted)
     unit = np.spacing(np.maximum(np.abs(wanted[finite]), np.float32(2**-126)))
     assert np.all(same | finite)
-    assert np.max(np.abs(found[finite] - exact[finite]) / unit) < 0.51
+    return np.max(np.abs(found[finite] - exact[finite]) / unit)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_units_in_the_last_place(name):
+    assert differ_by(getattr(special, name), np.concatenate([*CASES[name], ENDS])) < 0.51
+
+
+@pytest.mark.parametrize("order", (0, 1))
+def test_units_in_the_last_place_of_bessel_functions(order):
+    x = np.concatenate([even(-20, 20), spread(1e-30, 1e38), -spread(1e-30, 1e38), ENDS])
+    assert differ_by(bessel_ie, x, order=order) < 0.51
 
 
 @pytest.mark.parametrize("name", CASES)
