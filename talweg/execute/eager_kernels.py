@@ -75,7 +75,7 @@ class HeavyKernels:
             if not native_kernel.guarded or results.pop():
                 return results if prim.multiple else results[0]
         start = time.perf_counter()
-        if prim.elementwise and len(arrays) == 2:
+        if prim.elementwise and len(arrays) == 2 and not params:
             result = kernel(joined, prim.numpy, *arrays)
         else:
             result = kernel(prim.numpy, *arrays, **params)
