@@ -228,7 +228,7 @@ def ndtri(s: Any, x: Any) -> Any:
 def erfinv(s: Any, x: Any) -> Any:
     """The normal quantile of (1 + x) / 2, over √2."""
     tail = (s.number(1.0, x) - s.abs(x)) * 0.5
-    return normal_quantile(s, x * 0.5, tail) * math.sqrt(0.5)
+    return s.fma(normal_quantile(s, x * 0.5, tail), math.sqrt(0.5), 0.0)  # 0 also of -0.0
 
 
 @in_float64
@@ -253,7 +253,8 @@ def lgamma(s: Any, x: Any) -> Any:
     value = s.select(negative, part - stirling, stirling - part)
     for root, slopes in AT_ROOTS.items():
         d = x - root
-        value = s.select(s.less(s.abs(d), 1 / 256), d * polynomial(s, d, slopes), value)
+        near = s.fma(d, polynomial(s, d, slopes), 0.0)  # 0 at the root, not -0.0
+        value = s.select(s.less(s.abs(d), 1 / 256), near, value)
     return s.select(s.equal(z, math.inf), math.inf, value)
 
 
