@@ -8,7 +8,6 @@ nothing recording; everything else goes through hooks.
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -236,6 +235,7 @@ FLOATS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8", "c8", "c16"))
 REALS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8"))
 NUMBERS = FLOATS | frozenset(np.dtype(kind + size) for kind in "iu" for size in "1248")
 NO_PARAMS: dict = {}  # this very one: the operators below, called by whoever wrote them
+MANY = LARGE["map"]
 _COMMON = np.dtype("f4")  # spares the most frequent dtype a look-up
 
 
@@ -253,7 +253,6 @@ def _fast(
     """
 
     general = with_reflection(operation, stem) if stem in BINARY else _hook_operator(operation)
-    large = LARGE["map"] if prim.elementwise else sys.maxsize
 
     def operate(self: EagerTensor, other: Any) -> Any:
         x = self._array
@@ -273,12 +272,7 @@ def _fast(
             if plain and (not state.busy or context.base is None):
                 try:
                     result = _new(EagerTensor)
-                    if (
-                        x.size >= large
-                        and kind is not float
-                        and kind is not int
-                        and 1 < y.size < x.size
-                    ):
+                    if x.size >= MANY and _is_short(y, x, prim):
                         result._array = heavy.run(prim, [x, y], NO_PARAMS, run)
                     else:
                         result._array = run(kernel, x, y)
@@ -315,6 +309,11 @@ def _fast(
             raise
 
     return operate, reflected
+
+
+def _is_short(y: Any, x: np.ndarray, prim: Primitive) -> bool:
+    """Whether y is an array that is repeated for a large x."""
+    return type(y) is np.ndarray and 1 < y.size < x.size and prim.elementwise
 
 
 def _show(prim: Primitive, operands: tuple, result: EagerTensor) -> None:
