@@ -39,7 +39,7 @@ def _bessel_of_order(name: str, scipy_names: tuple[str, ...], text: str, slope: 
         return scipy_special(scipy_names[2])(x.dtype.type(order), x)
 
     kind, scaled = name[7:8].upper(), name[8:]
-    scalar = getattr(special_scalars, name, None)
+    scalar: Any = getattr(special_scalars, name, None)
 
     def cost(x, *, order: int):
         return 80.0 if order < 2 and x.dtype is float32 else None

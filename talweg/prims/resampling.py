@@ -44,7 +44,7 @@ class resample:
             raise invalid("TW203", f"resample: axis {axis} of shape {x.dims}")
         return Aval((*x.dims[:axis], places.dims[0], *x.dims[axis + 1 :]), x.dtype)
 
-    def numpy(x, places, weights, *, axis):
+    def numpy(x: np.ndarray, places, weights, *, axis):
         check_range("resample", places, x.shape[axis])
         return weighted_taps(x, places, weights, axis)
 
