@@ -7,7 +7,9 @@ import talweg as tf
 from talweg.api.image import weights
 from talweg.api.image.resampling import resample, taps, weights_of
 from talweg.kernels.resampling import weighted_taps
+from talweg.passes.specialize.program import StaticProgram
 from talweg.prims import resampling
+from tests.lower import declared
 
 METHODS = [*weights.KERNELS, "area"]
 
@@ -88,3 +90,14 @@ def test_written_for_tensorflow_as_operations_of_its_own():
     graph = f.get_concrete_function().graph.as_graph_def()
     assert {"GatherV2", "Mul", "Sum"} <= {node.op for node in graph.node}
     assert not [node.op for node in graph.node if node.op.startswith("Talweg")]
+
+
+def test_columns_read_the_rows_that_were_stored():
+    """Compiled, the second axis does not make the rows again for each tap."""
+    x, static = np.zeros((8, 64, 64, 3), np.float32), StaticProgram()
+    arrays = [x, *weights_of(64, 128, "bilinear", False)[:2]]
+    rows = declared.add(static, resampling.resample, arrays, {"axis": 1})
+    operands = [*rows, *static.inputs[1:]]
+    static.outputs = [static.apply(resampling.resample, operands, {"axis": 2})]
+    blocks = declared.lower(static).program.blocks
+    assert len(blocks) == 3  # whether places are within x, rows, columns
