@@ -23,6 +23,7 @@ from talweg.core.value import BINARY, Tensor, with_reflection
 from talweg.eager.evaluate import evaluate
 from talweg.eager.format import format_tensor, represent_tensor
 from talweg.execute.call import run
+from talweg.execute.eager_kernels import LARGE, heavy
 from talweg.kernels.products import plain_product
 from talweg.prims import arithmetic, contract  # noqa: F401 -- declare what the operators use
 
@@ -234,6 +235,7 @@ FLOATS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8", "c8", "c16"))
 REALS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8"))
 NUMBERS = FLOATS | frozenset(np.dtype(kind + size) for kind in "iu" for size in "1248")
 NO_PARAMS: dict = {}  # this very one: the operators below, called by whoever wrote them
+MANY = LARGE["map"]
 _COMMON = np.dtype("f4")  # spares the most frequent dtype a look-up
 
 
@@ -270,7 +272,10 @@ def _fast(
             if plain and (not state.busy or context.base is None):
                 try:
                     result = _new(EagerTensor)
-                    result._array = run(kernel, x, y)
+                    if x.size >= MANY and _is_short(y, x, prim):
+                        result._array = heavy.run(prim, [x, y], NO_PARAMS, run)
+                    else:
+                        result._array = run(kernel, x, y)
                 except Exception:  # noqa: BLE001 -- the general path below reports it
                     pass
                 else:
@@ -304,6 +309,11 @@ def _fast(
             raise
 
     return operate, apply_reflected
+
+
+def _is_short(y: Any, x: np.ndarray, prim: Primitive) -> bool:
+    """Whether y is an array that is repeated for a large x."""
+    return type(y) is np.ndarray and 1 < y.size < x.size and prim.elementwise
 
 
 def _show(prim: Primitive, operands: tuple, result: EagerTensor) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from talweg.core import settings
 from talweg.core.lazy import LazyModule
+from talweg.kernels.broadcasting import joined
 from talweg.kernels.numpy_blas import neighbours
 from talweg.passes.faults import CompilerFaultError, is_missing_llvm, is_raised, report
 from talweg.passes.reasons import SpecializationError
@@ -74,7 +75,10 @@ class HeavyKernels:
             if not native_kernel.guarded or results.pop():
                 return results if prim.multiple else results[0]
         start = time.perf_counter()
-        result = kernel(prim.numpy, *arrays, **params)
+        if prim.elementwise and len(arrays) == 2 and not params:
+            result = kernel(joined, prim.numpy, *arrays)
+        else:
+            result = kernel(prim.numpy, *arrays, **params)
         if native_kernel:  # not for such values, of which there may be more
             self.compiled[key] = False
         if native_kernel is None:

@@ -85,10 +85,32 @@ def each(function: Callable[[Any], Any], x: Any, dims: tuple, dtype: Any = None)
     return result
 
 
+BLOCKED = 48  # rows from which LAPACK's getri takes half the time of NumPy's gesv
+
+
+def _invert(x: np.ndarray) -> np.ndarray:
+    """x⁻¹ by getrf and getri: 2 n³ multiplications, where gesv with the identity has 8/3 n³.
+
+    LAPACK is given xᵀ, which needs no copy in Fortran's order.
+    """
+    from scipy.linalg import get_lapack_funcs
+
+    factor, invert, workspace = get_lapack_funcs(("getrf", "getri", "getri_lwork"), (x,))
+    packed, pivots, failed = factor(x.T)
+    if failed:
+        raise np.linalg.LinAlgError
+    length = int(workspace(len(x))[0].real)
+    return invert(packed, pivots, lwork=length, overwrite_lu=1)[0].T
+
+
 def matrix_inverse(x: np.ndarray) -> Any:
     """x⁻¹; InvalidArgumentError for a singular matrix or one with NaN."""
     try:
-        result = np.linalg.inv(x)
+        if x.shape[-1] < BLOCKED:
+            result = np.linalg.inv(x)
+        else:
+            wide = x.astype(np.result_type(x, np.float64), copy=False)  # as NumPy does
+            result = each(_invert, wide, x.shape[-2:]).astype(x.dtype, copy=False)
     except np.linalg.LinAlgError:
         raise singular("inv") from None
     if np.isnan(result).any():

@@ -7,13 +7,14 @@ form I₀ - I₁ / x that stays within orders 0 and 1 does not.  Citations: NIST
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.core.declare import ELEMENTWISE, check_dtype, elementwise, primitive
-from talweg.core.dtypes import FLOATING
+from talweg.core.dtypes import FLOATING, float32
 from talweg.core.primitive import Sample, later
+from talweg.prims import special_scalars
 from talweg.prims.arithmetic import cast, sign, zeros_of
 from talweg.prims.rounding import mod
 from talweg.prims.special import POSITIVE, in_float64, scipy_special
@@ -38,6 +39,13 @@ def _bessel_of_order(name: str, scipy_names: tuple[str, ...], text: str, slope: 
         return scipy_special(scipy_names[2])(x.dtype.type(order), x)
 
     kind, scaled = name[7:8].upper(), name[8:]
+    scalar: Any = getattr(special_scalars, name, None)
+
+    def cost(x, *, order: int):
+        return 80.0 if order < 2 and x.dtype is float32 else None
+
+    def loops(s: Any, index: tuple, x, *, order: int):
+        return scalar(s, x(*index), order=order)
 
     fields = {
         "__doc__": text,
@@ -57,6 +65,8 @@ def _bessel_of_order(name: str, scipy_names: tuple[str, ...], text: str, slope: 
             Sample(np.array([0.0, 1.0], np.float32), order=1),
         ),
     }
+    if scalar is not None:
+        fields |= {"loops": loops, "cost": cost}
     return primitive(type(name, (), fields))
 
 

@@ -173,6 +173,24 @@ class histogram:
         found = allocate("histogram_fixed_width", np.bincount, places, None, bins)
         return found.astype(dtype.numpy_dtype)
 
+    def requires(t, x, limits, *, bins, dtype):
+        low, high = t.unstack(limits, axis=0)
+        t.require(t.less(low, high))
+        if x.dtype.is_floating:
+            t.require(t.logical_not(t.is_nan(x)))
+
+    def scatter(s: Any, x, limits, *, bins, dtype):
+        low, high = s.cast(limits(0), float64), s.cast(limits(1), float64)
+        step = (high - low) / bins
+
+        def at(index: tuple):
+            place = (s.cast(x(*index), float64) - low) / step
+            place = s.maximum(s.minimum(place, bins - 1), 0)
+            return (s.clamp(s.cast(place, int64), bins),), s.number(1, dtype), None
+
+        return s.scatter(x.dims, at)
+
+    call = "scatter"
     no_gradient = COUNTS
     batch = LOOP
     memory = "scatter"

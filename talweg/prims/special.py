@@ -19,6 +19,7 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Sample
 from talweg.core.value import Tensor
 from talweg.kernels.incomplete_gamma import derivatives_by_a
+from talweg.prims import special_scalars
 from talweg.prims.arithmetic import cast, zeros_of
 from talweg.prims.guarded import xlog1py, xlogy
 from talweg.prims.layout import batch_to_front
@@ -77,6 +78,7 @@ def scipy_special(name: str, mend: Callable | None = None):
     accepts=FLOATING,
     domain=POSITIVE,
     singular="x = 0, -1, ...",
+    scalar=special_scalars.lgamma,
     xla="lax.lgamma",
 )
 def lgamma(y, x):
@@ -89,6 +91,7 @@ def lgamma(y, x):
     accepts=FLOATING,
     domain=POSITIVE,
     singular="x = 0, -1, ...",
+    scalar=special_scalars.digamma,
     xla="lax.digamma",
 )
 def digamma(y, x):
@@ -314,6 +317,7 @@ def erfc(y, x):
     accepts=FLOATING,
     domain={"x": (-0.9, 0.9)},
     singular="|x| = 1",
+    scalar=special_scalars.erfinv,
     xla="lax.erf_inv",
 )
 def erfinv(y, x):
@@ -334,6 +338,7 @@ def erfcinv(y, x):
     accepts=FLOATING,
     domain=UNIT,
     singular="x = 0, 1",
+    scalar=special_scalars.ndtri,
     xla="scipy.special.ndtri",
 )
 def ndtri(y, x):

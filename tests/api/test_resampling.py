@@ -5,7 +5,11 @@ import pytest
 
 import talweg as tf
 from talweg.api.image import weights
-from talweg.api.image.resampling import resample, taps
+from talweg.api.image.resampling import resample, taps, weights_of
+from talweg.kernels.resampling import weighted_taps
+from talweg.passes.specialize.program import StaticProgram
+from talweg.prims import resampling
+from tests.lower import declared
 
 METHODS = [*weights.KERNELS, "area"]
 
@@ -37,7 +41,7 @@ def test_sum_of_taps_is_the_product_and_so_is_its_gradient(axis, compiled):
     def value_and_gradient(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = resample(x, axis, matrix)
+            y = resample(x, axis, 40, 30, "bicubic", False)
             loss = tf.reduce_sum(y * y)
         return y, tape.gradient(loss, x)
 
@@ -48,3 +52,52 @@ def test_sum_of_taps_is_the_product_and_so_is_its_gradient(axis, compiled):
     back = 2 * np.moveaxis(np.tensordot(matrix.T, wanted, ((1,), (axis,))), 0, axis)
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(gradient, back, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "shape, axis", [((2, 9, 5, 3), 1), ((2, 5, 9, 3), 2), ((9, 40), 0), ((3, 9), 1)]
+)
+def test_kernel_gives_the_product_with_the_matrix(shape, axis):
+    matrix = matrix_of("bicubic", 9, 14)
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    found = weighted_taps(x, *taps(matrix), axis)
+    wanted = np.moveaxis(np.tensordot(matrix, x, ((1,), (axis,))), 0, axis)
+    assert found.shape == wanted.shape and found.dtype == x.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_are_made_once_and_each_axis_is_one_operation(monkeypatch):
+    x = tf.constant(np.random.default_rng(0).normal(size=(2, 40, 30, 3)).astype("float32"))
+    first = tf.image.resize(x, [55, 61])
+    made, applied = weights_of.cache_info().misses, []
+    again = resampling.resample
+
+    def counted(*operands, **params):
+        applied.append(params)
+        return again(*operands, **params)
+
+    monkeypatch.setattr(resampling, "resample", counted)
+    np.testing.assert_array_equal(tf.image.resize(x, [55, 61]), first)
+    assert weights_of.cache_info().misses == made
+    assert len(applied) == 2
+
+
+def test_written_for_tensorflow_as_operations_of_its_own():
+    @tf.function(input_signature=[tf.TensorSpec([None, 20, 30, 3])])
+    def f(x):
+        return tf.image.resize(x, [37, 14])
+
+    graph = f.get_concrete_function().graph.as_graph_def()
+    assert {"GatherV2", "Mul", "Sum"} <= {node.op for node in graph.node}
+    assert not [node.op for node in graph.node if node.op.startswith("Talweg")]
+
+
+def test_columns_read_the_rows_that_were_stored():
+    """Compiled, the second axis does not make the rows again for each tap."""
+    x, static = np.zeros((8, 64, 64, 3), np.float32), StaticProgram()
+    arrays = [x, *weights_of(64, 128, "bilinear", False)[:2]]
+    rows = declared.add(static, resampling.resample, arrays, {"axis": 1})
+    operands = [*rows, *static.inputs[1:]]
+    static.outputs = [static.apply(resampling.resample, operands, {"axis": 2})]
+    blocks = declared.lower(static).program.blocks
+    assert len(blocks) == 3  # whether places are within x, rows, columns

@@ -33,6 +33,9 @@ CALLS = {
     "sum of a scan": lambda x: tf.cumsum(x, 1),
     "modulo a number": lambda x: x % 0.3,
     "band": lambda x: tf.linalg.band_part(x, 0, -1),
+    "operator with a row": lambda x: x - x[0],
+    "histogram": lambda x: tf.histogram_fixed_width(x, [-2.0, 2.0], 50),
+    "resized": lambda x: tf.image.resize(x[:, :, None], [300, 200]),
     "turned": lambda x: tf.sigmoid(tf.transpose(x)),
 }
 

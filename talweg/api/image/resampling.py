@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.array.gathering import gather
+from talweg.api.image.weights import area_weights, kernel_weights
 from talweg.api.linalg.einsum import einsum
 from talweg.eager.convert import convert_to_tensor
+from talweg.prims import resampling
 
 if TYPE_CHECKING:
     from talweg.core.value import Tensor
@@ -18,21 +20,29 @@ EQUATIONS = {1: "rh,bhwc->brwc", 2: "sw,bhwc->bhsc"}
 FEWER = 6  # times as many old pixels as taps make sums of taps faster than a product
 
 
-def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
-    """Multiply images x [batch, rows, columns, channels] by `matrix` [new, old] along an axis.
-
-    Where few weights of a row differ from 0, each of these taps is a gather of its own: compiled,
-    they are read where the sum is made, and the cost does not grow with the old size.
-    """
-    places, weights = taps(matrix)
-    if places.shape[1] * FEWER > matrix.shape[1]:
+def resample(x: Tensor, axis: int, old: int, new: int, method: str, antialias: bool) -> Any:
+    """Resample images x [batch, rows, columns, channels] to `new` places along axis 1 or 2."""
+    places, weights, matrix = weights_of(old, new, method, antialias)
+    if matrix is not None:
         return einsum(EQUATIONS[axis], convert_to_tensor(matrix), x)
-    shape = [len(matrix), 1] if axis == 2 else [len(matrix), 1, 1]
-    total = None
-    for place, weight in zip(places.T, weights.T):
-        tap = gather(x, np.ascontiguousarray(place), axis=axis) * weight.reshape(shape)
-        total = tap if total is None else total + tap
-    return total
+    return resampling.resample(x, convert_to_tensor(places), convert_to_tensor(weights), axis=axis)
+
+
+@lru_cache(maxsize=256)
+def weights_of(old: int, new: int, method: str, antialias: bool) -> tuple:
+    """(places, weights, None) by which `taps` makes the new row, or a matrix if many differ from 0.
+
+    They depend on sizes alone, and take longer to make than a picture takes.
+    """
+    if method == "area":
+        matrix = area_weights(old, new)
+    else:
+        matrix = kernel_weights(old, new, method, antialias)
+    places, weights = taps(matrix)
+    matrix.flags.writeable = places.flags.writeable = weights.flags.writeable = False
+    if places.shape[1] * FEWER > matrix.shape[1]:
+        return None, None, matrix
+    return places, weights, None
 
 
 def taps(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -134,11 +134,7 @@ def _resize(x: Tensor, old: tuple, new: tuple, method: str, antialias: bool) -> 
     for axis in axes:
         if old[axis] == new[axis] and method not in ("gaussian", "mitchellcubic"):
             continue  # the others leave a pixel that keeps its place as it is
-        if method == "area":
-            matrix = weights.area_weights(old[axis], new[axis])
-        else:
-            matrix = weights.kernel_weights(old[axis], new[axis], method, antialias)
-        x = resample(x, axis + 1, matrix)
+        x = resample(x, axis + 1, old[axis], new[axis], method, antialias)
     return x
 
 

@@ -132,6 +132,12 @@ def _one_axis(words: _Words, x: Output, axis: int) -> tuple:
     return (-1, *(1,) * (len(words.dims_of(x)) - axis - 1))
 
 
+def _along(words: _Words, weights: Output, x: Output, axis: int) -> WrittenNode:
+    """Weights [new size, taps] that lie along one axis of x and a new one behind it."""
+    dims = (*words.dims_of(weights), *(1,) * (len(words.dims_of(x)) - axis - 1))
+    return WrittenNode("Reshape", (weights, words.writer.integers(dims)), {})
+
+
 def _frame_places(words: _Words, dims: tuple, step: int) -> Literal:
     frames, length = dims[-2:]
     if type(frames) is not int:
@@ -237,6 +243,7 @@ _HELPERS: dict[str, Any] = {
     "inverse_transposed": _invert_transpose,
     "spread": _spread,
     "one_axis": _one_axis,
+    "along": _along,
     "frame_places": _frame_places,
     "binned": _bin_values,
     "clipped": _clip,

@@ -1,0 +1,59 @@
+"""Special functions as loops: right to half a unit in the last place, and SciPy's at the ends."""
+
+import numpy as np
+import pytest
+
+from talweg.execute import compilation
+from talweg.prims import special
+from talweg.prims.bessel import bessel_ie
+
+ENDS = np.array([0, -0.0, 1, -1, 2, -2, -7, 0.5, -0.5, 1e30, -1e30, np.inf, -np.inf, np.nan], "f")
+
+
+def spread(low, high, count=20000):
+    """float32 numbers of all sizes between two."""
+    first, last = (np.float32(n).view(np.int32) for n in (low, high))
+    return np.linspace(first, last, count).astype(np.int32).view(np.float32)
+
+
+def even(low, high, count=20000):
+    return np.linspace(low, high, count).astype(np.float32)
+
+
+CASES = {
+    "erfinv": [spread(1e-40, 1), -spread(1e-40, 1), 1 - spread(2**-24, 1), even(-1, 1)],
+    "ndtri": [spread(1e-44, 1), even(0, 1)],
+    "lgamma": [spread(1e-40, 3e38), -spread(1e-40, 200), even(0.9, 2.1), even(-20, 20)],
+    "digamma": [spread(1e-37, 3e38), -spread(1e-37, 200), even(1.4, 1.5), even(-20, 20)],
+}
+
+
+def differ_by(prim, x, **params):
+    """The largest error in units of the last place; what is not finite must be SciPy's."""
+    code = compilation.alone(prim, [x], params, threads=1)
+    assert code, "it is called as a NumPy kernel"
+    found, exact = code([x], [])[0], prim.numpy(x.astype(np.float64), **params)
+    with np.errstate(over="ignore"):
+        wanted = exact.astype(np.float32)
+    same = (found == wanted) | np.isnan(found) & np.isnan(wanted)
+    finite = np.isfinite(found) & np.isfinite(wanted)
+    unit = np.spacing(np.maximum(np.abs(wanted[finite]), np.float32(2**-126)))
+    assert np.all(same | finite)
+    return np.max(np.abs(found[finite] - exact[finite]) / unit)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_units_in_the_last_place(name):
+    assert differ_by(getattr(special, name), np.concatenate([*CASES[name], ENDS])) < 0.51
+
+
+@pytest.mark.parametrize("order", (0, 1))
+def test_units_in_the_last_place_of_bessel_functions(order):
+    x = np.concatenate([even(-20, 20), spread(1e-30, 1e38), -spread(1e-30, 1e38), ENDS])
+    assert differ_by(bessel_ie, x, order=order) < 0.51
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_float64_is_left_to_scipy(name):
+    x = np.linspace(0.1, 0.9, 100)
+    assert not compilation.alone(getattr(special, name), [x], {}, threads=1)
