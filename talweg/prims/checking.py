@@ -12,7 +12,7 @@ from talweg.core.dims import dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.prims.rows import in_front, known_dims
+from talweg.prims.rows import find_dims, in_front
 
 if TYPE_CHECKING:
     from talweg.core.value import Tensor
@@ -225,7 +225,7 @@ class check_same_shape:
 
 def require_same_shape(x: Tensor, like: Tensor, message: str) -> Tensor:
     """Return `x` with a check of its shape, if only a run can compare it with that of `like`."""
-    given, wanted = known_dims(x), known_dims(like)
+    given, wanted = find_dims(x), find_dims(like)
     if given is not None and wanted is not None and same_dims(given, wanted):
         return x
     return check_same_shape(x, like, message=message)

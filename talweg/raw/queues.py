@@ -141,7 +141,9 @@ def dequeue_up_to(handle: object, n: object, component_types: list, timeout_ms: 
     """Take elements out, fewer if the queue is closed."""
     queue = _queue(handle)
     _require_fixed_shapes(queue, "QueueDequeueUpTo")
-    return _tensors(queue, queue.stack_components(queue.buffer.dequeue(int(scalar_of(n)), fewer=True)))
+    return _tensors(
+        queue, queue.stack_components(queue.buffer.dequeue(int(scalar_of(n)), fewer=True))
+    )
 
 
 def close(handle: object, cancel_pending_enqueues: bool) -> None:
