@@ -29,7 +29,7 @@ def decode_wav(
     desired_samples: int = -1,
     name: str | None = None,
 ) -> DecodeWav:
-    """The sound of a WAV file with 16 bits: (audio [length, channels], sample_rate).
+    """Return the sound of a WAV file with 16 bits: (audio [length, channels], sample_rate).
 
     contents: the file, a scalar string.  A file with fewer channels than asked for repeats its
     last, one with fewer samples is followed by zeros.
@@ -47,7 +47,7 @@ def decode_wav(
 
 @export("audio.encode_wav")
 def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
-    """A WAV file of audio [length, channels], float32 from -1 to 1: a scalar string."""
+    """Return a WAV file of audio [length, channels], float32 from -1 to 1: a scalar string."""
     rate = tensor(sample_rate, int32)
     if rate.shape.rank not in (None, 0):
         raise invalid("TW203", f"sample_rate should be a scalar, got shape {rate.shape}")

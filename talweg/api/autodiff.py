@@ -188,7 +188,7 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list[Tensor]:
-    """The derivatives of the sum of `ys` by each of `xs`, as new tensors of the graph.
+    """Compute the derivatives of the sum of `ys` by each of `xs`, as new tensors of the graph.
 
     ys, xs: a tensor or variable, or a list.  grad_ys: for each y a tensor of its shape, the weights
     of its elements (None: ones).  stop_gradients: tensors taken as constants.  The result is a list
@@ -281,7 +281,8 @@ def hessians(
     aggregation_method: Any = None,
     name: str = "hessians",
 ) -> list[Tensor]:
-    """The second derivatives of the sum of `ys` by each of `xs`, a list of x.shape + x.shape each.
+    """Compute the second derivatives of the sum of `ys` by each of `xs`, a list of x.shape +
+    x.shape each.
 
     RuntimeError in eager mode: use `tape.jacobian` of a gradient.  ValueError where ys do not
     depend on an x.

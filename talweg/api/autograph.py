@@ -90,7 +90,7 @@ def to_graph(
     recursive: bool = True,
     experimental_optional_features: Any = None,
 ) -> Callable[..., Any]:
-    """The converted form of a function or method, a Python function as well.
+    """Return the converted form of a function or method, a Python function as well.
 
     recursive: whether the functions it calls are converted too.  A method becomes a function whose
     first argument is `self`.  ValueError if there is no source.
@@ -116,7 +116,7 @@ def to_code(
     recursive: bool = True,
     experimental_optional_features: Any = None,
 ) -> str:
-    """The converted code of a function or method, as text.
+    """Return the converted code of a function or method, as text.
 
     >>> import talweg as tf
     >>> def absolute(x):
@@ -190,7 +190,7 @@ def _with_slice(x: object, index: Tensor, value: Tensor) -> Any:
 
 @implement_hook("look_up_export")
 def look_up_export(name: str) -> Any:
-    """A public function by its name."""
+    """Return a public function by its name."""
     return look_up(name)
 
 

@@ -65,7 +65,7 @@ def as_str_any(value: TensorLike, encoding: str = "utf-8") -> str:
 
 @export("compat.path_to_str")
 def path_to_str(path: PathLike) -> Any:
-    """A path object as text; other values as they are.
+    """Return a path object as text; other values as they are.
 
     >>> import pathlib
     >>> import talweg as tf
@@ -77,7 +77,7 @@ def path_to_str(path: PathLike) -> Any:
 
 @export("compat.dimension_value")
 def dimension_value(dimension: Any) -> int | None:
-    """A size of a shape: dimensions are ints already.
+    """Return a size of a shape: dimensions are ints already.
 
     >>> import talweg as tf
     >>> tf.compat.dimension_value(tf.TensorShape([2, None])[0])
@@ -99,7 +99,7 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
 
 @export("get_logger")
 def get_logger() -> logging.Logger:
-    """The logger that warnings go through; programs set its level.
+    """Return the logger that warnings go through; programs set its level.
 
     >>> import talweg as tf
     >>> tf.get_logger().setLevel("ERROR")

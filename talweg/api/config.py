@@ -114,7 +114,7 @@ def _check_not_begun(what: str) -> None:
 
 @export("config.list_physical_devices", "config.experimental.list_physical_devices")
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of this machine of a type ("CPU", "GPU"), or all: one CPU, and JAX's GPUs.
+    """Return the devices of this machine of a type ("CPU", "GPU"), or all: one CPU, and JAX's GPUs.
 
     >>> import talweg as tf
     >>> tf.config.list_physical_devices()
@@ -125,7 +125,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 @export("config.list_logical_devices", "config.experimental.list_logical_devices")
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices operations can name: one for each visible device, or as configured.
+    """Return the devices operations can name: one for each visible device, or as configured.
 
     >>> import talweg as tf
     >>> tf.config.list_logical_devices("GPU")
@@ -140,7 +140,7 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 @export("config.get_visible_devices", "config.experimental.get_visible_devices")
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The physical devices in use.
+    """Return the physical devices in use.
 
     >>> import talweg as tf
     >>> tf.config.get_visible_devices("GPU")
@@ -177,7 +177,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     "config.experimental.get_virtual_device_configuration",
 )
 def get_logical_device_configuration(device: object) -> list | None:
-    """The logical devices a physical one was divided into; None if it was not.
+    """Return the logical devices a physical one was divided into; None if it was not.
 
     >>> import talweg as tf
     >>> tf.config.get_logical_device_configuration(tf.config.list_physical_devices("CPU")[0])
@@ -216,7 +216,8 @@ def set_logical_device_configuration(device: Any, logical_devices: Sequence[Any]
 
 @export("config.experimental.set_memory_growth")
 def set_memory_growth(device: object, enable: bool) -> None:
-    """Whether memory of a GPU is taken as it is needed; JAX takes most of it at once otherwise.
+    """Return whether memory of a GPU is taken as it is needed; JAX takes most of it at once
+    otherwise.
 
     ValueError for a CPU; RuntimeError once something ran through XLA.  It is one choice for all
     GPUs, the last one.
@@ -283,7 +284,7 @@ def _of_jax(device: str) -> Any:
 
 @export("config.experimental.get_memory_info")
 def get_memory_info(device: str) -> dict[Any, Any]:
-    """The bytes that a GPU's allocator has given out: `current`, and at most so far, `peak`.
+    """Return the bytes that a GPU's allocator has given out: `current`, and at most so far, `peak`.
 
     ValueError for the CPU, whose allocator keeps no statistics.
 
@@ -302,7 +303,7 @@ def get_memory_info(device: str) -> dict[Any, Any]:
 
 @export("config.experimental.get_memory_usage")
 def get_memory_usage(device: str) -> int:
-    """The bytes that a GPU's allocator has given out; see `get_memory_info`."""
+    """Return the bytes that a GPU's allocator has given out; see `get_memory_info`."""
     return get_memory_info(device)["current"]
 
 
@@ -340,7 +341,7 @@ _thread_accessors("intra_op")
 
 @export("config.run_functions_eagerly", "config.experimental_run_functions_eagerly")
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether `tf.function` shall run its Python function as it is.
+    """Return whether `tf.function` shall run its Python function as it is.
 
     >>> import talweg as tf
     >>> tf.config.run_functions_eagerly(True)
@@ -353,7 +354,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
 
 @export("config.functions_run_eagerly", "config.experimental_functions_run_eagerly")
 def functions_run_eagerly() -> bool:
-    """Whether `tf.function` runs its Python function as it is; see `run_functions_eagerly`."""
+    """Return whether `tf.function` runs its Python function; see `run_functions_eagerly`."""
     return options.run_eagerly
 
 
@@ -397,7 +398,7 @@ def set_experimental_options(options: dict) -> None:
 
 @export("config.optimizer.get_experimental_options")
 def get_experimental_options() -> dict[Any, Any]:
-    """The options set last, with the two that always have a value."""
+    """Return the options set last, with the two that always have a value."""
     return {"disable_model_pruning": False, "disable_meta_optimizer": False, **settings.optimizer}
 
 

@@ -124,7 +124,8 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The result of the function of the first pair whose predicate is true, else of `default`.
+    """Return the result of the function of the first pair whose predicate is true, else of
+    `default`.
 
     pred_fn_pairs: a list of (scalar bool tensor, function).  strict: accepted, without effect.
     TypeError for entries of other types, ValueError for an empty list, InvalidArgumentError if no
@@ -162,7 +163,8 @@ def switch_case(
     default: Callable[..., Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """The result of the function number `branch_index`; of `default`, or the last, if out of range.
+    """Return the result of the function number `branch_index`; of `default`, or the last, if out of
+    range.
 
     branch_index: an int32 or int64 tensor of rank 0 (not a Python int, as in TensorFlow).
     branch_fns: a list of functions, or of pairs (int, function), or a dict, numbered from 0

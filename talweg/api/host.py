@@ -239,7 +239,7 @@ def py_func(
 
 @export("experimental.dlpack.to_dlpack")
 def to_dlpack(tf_tensor: Any) -> Any:
-    """A DLPack capsule of a tensor's value.
+    """Return a DLPack capsule of a tensor's value.
 
     InvalidArgumentError for what is no tensor, or has a dtype that DLPack lacks (strings).
 
@@ -269,7 +269,7 @@ class _Capsule:
 
 @export("experimental.dlpack.from_dlpack")
 def from_dlpack(dlcapsule: Any) -> Tensor:
-    """A tensor of a DLPack capsule, or of an object with `__dlpack__`; the memory is shared.
+    """Return a tensor of a DLPack capsule, or of an object with `__dlpack__`; the memory is shared.
 
     >>> import talweg as tf
     >>> x = tf.constant([1.0, 2.0])
@@ -320,7 +320,7 @@ def get_link_flags() -> list[Any]:
 
 @export("sysconfig.get_lib")
 def get_lib() -> str:
-    """The folder of this package.
+    """Return the folder of this package.
 
     >>> import talweg as tf
     >>> tf.sysconfig.get_lib().endswith("talweg")

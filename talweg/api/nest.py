@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @export("nest.is_nested")
 def is_nested(seq: TensorLike) -> bool:
-    """Whether `seq` is a container: a list, tuple, namedtuple, mapping, its views, an attrs class.
+    """Return whether `seq` is a container: a list, tuple, namedtuple, mapping, its views, an attrs
+    class.
 
     Strings, arrays, tensors and sets are leaves.
 
@@ -31,7 +32,7 @@ def is_nested(seq: TensorLike) -> bool:
 
 @export("nest.flatten")
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """The leaves of `structure` as a list; mappings in the order of their sorted keys.
+    """Return the leaves of `structure` as a list; mappings in the order of their sorted keys.
 
     A leaf gives a list of itself.  expand_composites: take sparse and ragged tensors, and their
     specs, apart too.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @export("executing_eagerly")
 def executing_eagerly() -> bool:
-    """Whether operations run at once.
+    """Return whether operations run at once.
 
     >>> import talweg as tf
     >>> tf.executing_eagerly()
@@ -40,7 +40,7 @@ def executing_eagerly() -> bool:
 
 @export("inside_function")
 def inside_function() -> bool:
-    """Whether a function is being traced.
+    """Return whether a function is being traced.
 
     >>> import talweg as tf
     >>> tf.inside_function()
@@ -93,7 +93,8 @@ class name_scope:
 @export("control_dependencies")
 @contextmanager
 def control_dependencies(control_inputs: Any) -> Iterator[None]:
-    """A context whose operations run after `control_inputs`; in eager execution they do anyway.
+    """Return a context whose operations run after `control_inputs`; in eager execution they do
+    anyway.
 
     control_inputs: operations, tensors, variables; functions among them are called.  In a graph
     None forgets those of outer blocks.
@@ -117,7 +118,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 @export("init_scope")
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """A context outside of any function that is being traced; name scopes stay in force.
+    """Return a context outside of any function that is being traced; name scopes stay in force.
 
     >>> import talweg as tf
     >>> with tf.init_scope():
@@ -209,7 +210,7 @@ def _wait_for(item: object) -> Any:
 
 @export("timestamp")
 def timestamp(name: str | None = None) -> Tensor:
-    """The seconds since 1970 began, as a float64 scalar.
+    """Return the seconds since 1970 began, as a float64 scalar.
 
     >>> import talweg as tf
     >>> bool(tf.timestamp() > 1e9)
@@ -272,7 +273,7 @@ class AggregationMethod:
 
 @export("get_current_name_scope")
 def get_current_name_scope() -> str:
-    """The name scopes in force, joined by slashes; "" outside of any.
+    """Return the name scopes in force, joined by slashes; "" outside of any.
 
     >>> import talweg as tf
     >>> with tf.name_scope("model"), tf.name_scope("layer"):
@@ -287,7 +288,7 @@ def get_current_name_scope() -> str:
 @export("variable_creator_scope", "compat.v1.variable_creator_scope")
 @contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """A context in which variables are made by `variable_creator`.
+    """Return a context in which variables are made by `variable_creator`.
 
     variable_creator: a function of `next_creator` and the keywords of `tf.Variable`.  It returns
     what takes the variable's place, as a rule `next_creator(**kwargs)` with other keywords.  Of

@@ -83,7 +83,9 @@ def constant(
     shape: ShapeLike | None = None,
     name: str = "Const",
 ) -> Tensor:
-    """A tensor of `value`; a single value fills `shape`.  TypeError if the sizes do not match."""
+    """Return a tensor of `value`; a single value fills `shape`.  TypeError if the sizes do not
+    match.
+    """
     dtype = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor) and dtype not in (None, value.dtype):
         raise type_error(

@@ -37,7 +37,7 @@ def compile_(computation: Callable[..., Any], inputs: Sequence[Any] | None = Non
 def jit_scope(
     compile_ops: bool | Callable = True, separate_compiled_gradients: bool = False
 ) -> Iterator[None]:
-    """A scope in a graph whose operations are compiled; here all of a function is.
+    """Return a scope in a graph whose operations are compiled; here all of a function is.
 
     RuntimeError in eager mode.
     """

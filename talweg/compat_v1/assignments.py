@@ -189,7 +189,7 @@ def scatter_min(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The smaller of the rows `indices` and `updates`; the new value."""
+    """Return the smaller of the rows `indices` and `updates`; the new value."""
     return _scatter(ref, "min", indices, updates)
 
 
@@ -201,7 +201,7 @@ def scatter_max(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The larger of the rows `indices` and `updates`; the new value."""
+    """Return the larger of the rows `indices` and `updates`; the new value."""
     return _scatter(ref, "max", indices, updates)
 
 

@@ -32,7 +32,7 @@ def constant(
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A constant tensor; `tf.constant`, in whose shape the last element is repeated.
+    """Return a constant tensor; `tf.constant`, in whose shape the last element is repeated.
 
     verify_shape: TypeError unless `value` has the shape already.
 
@@ -119,7 +119,7 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor with values at some places and `default_value` elsewhere.
+    """Return a tensor with values at some places and `default_value` elsewhere.
 
     sparse_indices: a scalar, a vector, or [n, rank]; sparse_values: a scalar or [n].
 
@@ -144,7 +144,7 @@ def sparse_to_dense(
 def setdiff1d(
     x: TensorLike, y: TensorLike, index_dtype: Any = int32, name: str | None = None
 ) -> Any:
-    """The elements of the vector `x` that are not in `y`, and their places: (out, idx).
+    """Return the elements of the vector `x` that are not in `y`, and their places: (out, idx).
 
     >>> import talweg.compat.v1 as tf
     >>> tf.setdiff1d([1, 2, 3], [2])[0].numpy()
@@ -162,7 +162,7 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: AxisLike | None = None,
 ) -> Tensor:
-    """The cross entropy of softmax(logits) and `labels`, which get no gradient.
+    """Compute the cross entropy of softmax(logits) and `labels`, which get no gradient.
 
     >>> import talweg.compat.v1 as tf
     >>> float(tf.nn.softmax_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0])) < 0.6932
@@ -284,7 +284,7 @@ def verify_tensor_all_finite(
     x: TensorLike | None = None,
     message: Any = None,
 ) -> Tensor:
-    """The tensor; InvalidArgumentError with the message if an element is not finite.
+    """Return the tensor; InvalidArgumentError with the message if an element is not finite.
 
     >>> import talweg.compat.v1 as tf
     >>> float(tf.verify_tensor_all_finite(1.0, "not finite"))

@@ -70,7 +70,8 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The result of the function of the first pair whose predicate is true, else of `default`.
+    """Return the result of the function of the first pair whose predicate is true, else of
+    `default`.
 
     See `tf.case`.  strict: whether a list of one result stays a list in eager mode.  exclusive: in
     a graph, InvalidArgumentError if several predicates are true.

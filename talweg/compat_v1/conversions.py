@@ -69,7 +69,7 @@ adapt(
 
 @export("compat.v1.get_session_handle")
 def get_session_handle(data: Any, name: str | None = None) -> Any:
-    """A handle of a tensor, whose value later runs can use.
+    """Return a handle of a tensor, whose value later runs can use.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -128,7 +128,7 @@ def sparse_reduce_max_sparse(
     reduction_axes: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
-    """The maxima along axes, as a sparse tensor."""
+    """Compute the maxima along axes, as a sparse tensor."""
     along = axis if reduction_axes is None else reduction_axes
     return _sparse_sum("max", sp_input, along, keepdims or keep_dims)
 
@@ -141,7 +141,7 @@ def sparse_reduce_sum_sparse(
     reduction_axes: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
-    """The sums along axes, as a sparse tensor."""
+    """Compute the sums along axes, as a sparse tensor."""
     along = axis if reduction_axes is None else reduction_axes
     return _sparse_sum("sum", sp_input, along, keepdims or keep_dims)
 
@@ -150,7 +150,7 @@ def sparse_reduce_sum_sparse(
 def sparse_merge(
     sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted=False
 ) -> Any:
-    """The values of a sparse tensor in the columns that another one names.
+    """Return the values of a sparse tensor in the columns that another one names.
 
     sp_ids and vocab_size may be lists, for several axes.
     """

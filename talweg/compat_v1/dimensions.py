@@ -18,7 +18,7 @@ export("compat.v1.Dimension")(Dimension)
 
 @export("compat.v1.dimension_value")
 def dimension_value(dimension: Any) -> int | None:
-    """The size of a Dimension; other sizes as they are.
+    """Return the size of a Dimension; other sizes as they are.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.dimension_value(tf.Dimension(3)), tf.dimension_value(None)

@@ -84,7 +84,7 @@ def input_layer(
     cols_to_vars: dict | None = None,
     cols_to_output_tensors: dict | None = None,
 ) -> Any:
-    """The numbers of dense columns side by side, [batch, n], in the order of their names.
+    """Return the numbers of dense columns side by side, [batch, n], in the order of their names.
 
     Tables of embeddings are variables `input_layer/<name>/embedding_weights`.  cols_to_vars and
     cols_to_output_tensors: dictionaries to be filled.  ValueError for columns that give ids.

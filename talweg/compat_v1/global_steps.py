@@ -25,7 +25,7 @@ GLOBAL_STEP = "global_step"
 @export("compat.v1.train.get_global_step")
 @as_it_is
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph (the default one): a variable; None if there is none.
+    """Return the global step of a graph (the default one): a variable; None if there is none.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -47,7 +47,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
 @export("compat.v1.train.create_global_step")
 @as_it_is
 def create_global_step(graph: Graph | None = None) -> Any:
-    """A new global step, an int64 variable that begins at 0; ValueError if there is one.
+    """Return a new global step, an int64 variable that begins at 0; ValueError if there is one.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -82,7 +82,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
 @export("compat.v1.train.get_or_create_global_step")
 @as_it_is
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph, made if there is none."""
+    """Return the global step of a graph, made if there is none."""
     graph = graph or default_graph()
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
@@ -91,7 +91,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 @export("compat.v1.train.global_step")
 @as_it_is
 def global_step(sess: Session, global_step_tensor: Any) -> int:
-    """The value of the global step in a session, an int.
+    """Return the value of the global step in a session, an int.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

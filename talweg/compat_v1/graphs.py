@@ -49,7 +49,8 @@ _bottom = carry_context(_Bottom())
 
 @export("compat.v1.get_default_graph")
 def get_default_graph() -> Any:
-    """The graph operations go to: the one entered last, or this thread's own, made on first use.
+    """Return the graph operations go to: the one entered last, or this thread's own, made on first
+    use.
 
     While a function is traced, and no graph was entered outside of it, that of the function.
 
@@ -169,7 +170,7 @@ def op_scope(values: TensorLike, name: str, default_name: str | None = None) -> 
 @export("compat.v1.device")
 @contextmanager
 def device(device_name_or_function: object) -> Iterator[None]:
-    """A context whose operations note a device (`Operation.device`); all run on the CPU.
+    """Return a context whose operations note a device (`Operation.device`); all run on the CPU.
 
     A string, a function of the operation, or None, which forgets the devices of outer blocks.
 
@@ -204,7 +205,7 @@ def container(container_name: str) -> Iterator[str]:
 @export("compat.v1.control_dependencies")
 @contextmanager
 def control_dependencies(control_inputs: Any) -> Iterator[None]:
-    """A context whose operations run after `control_inputs`: operations, tensors, variables.
+    """Return a context whose operations run after `control_inputs`: operations, tensors, variables.
 
     None forgets those of outer blocks.  TypeError for other things, ValueError for those of another
     graph.  Without a graph in force nothing is done.
@@ -294,7 +295,7 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 
 @export("compat.v1.get_collection_ref")
 def get_collection_ref(key: str) -> Any:
-    """A collection of the default graph itself, to be changed."""
+    """Return a collection of the default graph itself, to be changed."""
     return default_graph().get_collection_ref(key)
 
 
@@ -303,7 +304,7 @@ def get_collection_ref(key: str) -> Any:
 
 @export("compat.v1.add_check_numerics_ops")
 def add_check_numerics_ops() -> Any:
-    """An operation that raises InvalidArgumentError if any tensor made so far is not finite.
+    """Return an operation that raises InvalidArgumentError if any tensor made so far is not finite.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

@@ -105,7 +105,7 @@ def resize_image_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Any:
-    """An image resized without distortion, zeros around it."""
+    """Return an image resized without distortion, zeros around it."""
     name = ("bilinear", "nearest", "bicubic", "area")[method]
     return look_up("image.resize_with_pad")(image, target_height, target_width, name)
 
@@ -131,7 +131,7 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """A random box that covers enough of one of the given ones."""
+    """Return a random box that covers enough of one of the given ones."""
     return look_up("image.sample_distorted_bounding_box")(
         image_size,
         bounding_boxes,

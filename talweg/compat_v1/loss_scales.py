@@ -189,7 +189,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
 def enable_mixed_precision_graph_rewrite(
     opt: Any, loss_scale: LossScale | float | str = "dynamic"
 ) -> Any:
-    """The optimizer with a scaled loss; no operation is computed in 16 bits: CPUs gain nothing."""
+    """Return the optimizer with a scaled loss; no operation is computed in 16 bits: CPUs gain
+    nothing.
+    """
     return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
 
 

@@ -163,12 +163,13 @@ def _pair(
             raise value_error("TW401", f"{function}: Argument `{name}` must not be None.")
     predictions = cast(convert_to_tensor(predictions), float32)
     labels = cast(convert_to_tensor(labels), float32)
-    if not predictions.shape.is_compatible_with(labels.shape):
-        raise value_error(
-            "TW204",
-            f"{function}: Shapes {predictions.shape} and {labels.shape} are incompatible",
-        )
+    _compare_shapes(predictions, labels, function)
     return labels, require_same_shape(predictions, labels, f"{function}: predictions, and labels")
+
+
+def _compare_shapes(x: Any, y: Any, function: str) -> None:
+    if not x.shape.is_compatible_with(y.shape):
+        raise value_error("TW204", f"{function}: Shapes {x.shape} and {y.shape} are incompatible")
 
 
 @export("compat.v1.losses.absolute_difference")
@@ -323,7 +324,7 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: str = LOSSES,
 ) -> Any:
-    """The squared differences between pairs of differences, in each example; weights by example.
+    """Compute squared differences between pairs of differences in each example, with its weight.
 
     >>> import talweg.compat.v1 as tf
     >>> float(tf.losses.mean_pairwise_squared_error([[0.0, 1.0]], [[0.0, 3.0]]))
@@ -368,11 +369,7 @@ def sigmoid_cross_entropy(
     with _name_scope_of(scope, "sigmoid_cross_entropy_loss"):
         logits = convert_to_tensor(logits)
         labels = cast(convert_to_tensor(multi_class_labels), logits.dtype)
-        if not labels.shape.is_compatible_with(logits.shape):
-            raise value_error(
-                "TW204",
-                f"sigmoid_cross_entropy: Shapes {logits.shape} and {labels.shape} are incompatible",
-            )
+        _compare_shapes(logits, labels, "sigmoid_cross_entropy")
         if label_smoothing > 0:
             labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
         losses = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
@@ -399,11 +396,7 @@ def softmax_cross_entropy(
     with _name_scope_of(scope, "softmax_cross_entropy_loss"):
         logits = convert_to_tensor(logits)
         labels = cast(convert_to_tensor(onehot_labels), logits.dtype)
-        if not labels.shape.is_compatible_with(logits.shape):
-            raise value_error(
-                "TW204",
-                f"softmax_cross_entropy: Shapes {logits.shape} and {labels.shape} are incompatible",
-            )
+        _compare_shapes(logits, labels, "softmax_cross_entropy")
         if label_smoothing > 0:
             classes = cast(shape_of(labels)[-1], logits.dtype)
             labels = labels * (1 - label_smoothing) + label_smoothing / classes
@@ -453,14 +446,14 @@ def add_loss(loss: TensorLike, loss_collection: Any = LOSSES) -> None:
 @export("compat.v1.losses.get_losses")
 @as_it_is
 def get_losses(scope: str | None = None, loss_collection: Any = LOSSES) -> list[Any]:
-    """The losses of a collection; scope: a regular expression with which their names begin."""
+    """Return the losses of a collection; scope: a pattern with which their names begin."""
     return default_graph().get_collection(loss_collection, scope)
 
 
 @export("compat.v1.losses.get_regularization_losses")
 @as_it_is
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The regularization losses."""
+    """Return the regularization losses."""
     return default_graph().get_collection(REGULARIZATION_LOSSES, scope)
 
 
@@ -478,7 +471,7 @@ def _sum(losses: list, name: str) -> Any:
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Any:
-    """The sum of the regularization losses; 0 if there are none."""
+    """Compute the sum of the regularization losses; 0 if there are none."""
     return _sum(get_regularization_losses(scope), name)
 
 
@@ -487,7 +480,7 @@ def get_regularization_loss(
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Any:
-    """The sum of the losses, and of the regularization losses if asked for.
+    """Compute the sum of the losses, and of the regularization losses if asked for.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

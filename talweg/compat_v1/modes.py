@@ -62,7 +62,7 @@ def enable_eager_execution(
 
 @export("compat.v1.executing_eagerly_outside_functions")
 def executing_eagerly_outside_functions() -> bool:
-    """Whether operations run at once where no function is being traced.
+    """Return whether operations run at once where no function is being traced.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.executing_eagerly_outside_functions()
@@ -118,7 +118,7 @@ def is_resource(use_resource: bool | None) -> bool:
 
 @export("compat.v1.resource_variables_enabled")
 def resource_variables_enabled() -> bool:
-    """Whether variables made without `use_resource` are resource variables.
+    """Return whether variables made without `use_resource` are resource variables.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.resource_variables_enabled()

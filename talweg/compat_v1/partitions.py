@@ -205,7 +205,8 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> list:
-    """A list of variables that are the slices of one, along the axis where `slicing` is not 1.
+    """Return a list of variables that are the slices of one, along the axis where `slicing` is not
+    1.
 
     ValueError unless there is at most one such axis, which it divides.
 
@@ -247,7 +248,7 @@ def _bytes_of(dtype: DTypeLike, of_string: int) -> int:
 @export("compat.v1.fixed_size_partitioner")
 @as_it_is
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list]:
-    """A function of shape and dtype that divides `axis` into `num_shards` parts.
+    """Return a function of shape and dtype that divides `axis` into `num_shards` parts.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.fixed_size_partitioner(2)(tf.TensorShape([4, 3]))
@@ -269,7 +270,7 @@ def variable_axis_size_partitioner(
     bytes_per_string_element: int = 16,
     max_shards: int | None = None,
 ) -> Callable[..., list]:
-    """A function of shape and dtype that divides `axis` so that no part has too many bytes.
+    """Return a function of shape and dtype that divides `axis` so that no part has too many bytes.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.variable_axis_size_partitioner(16)(tf.TensorShape([4, 2]), tf.float32)
@@ -296,7 +297,7 @@ def min_max_variable_partitioner(
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
 ) -> Callable[..., list]:
-    """A function of shape and dtype that divides `axis` so that no part has too few bytes.
+    """Return a function of shape and dtype that divides `axis` so that no part has too few bytes.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.min_max_variable_partitioner(4, min_slice_size=16)(tf.TensorShape([4, 2]), tf.float32)

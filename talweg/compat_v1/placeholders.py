@@ -37,7 +37,7 @@ def _dims(shape: Any) -> tuple | None:
 
 @export("compat.v1.placeholder")
 def placeholder(dtype: object, shape: ShapeLike | None = None, name: str | None = None) -> Tensor:
-    """A tensor whose value is fed; RuntimeError outside a graph.
+    """Return a tensor whose value is fed; RuntimeError outside a graph.
 
     shape: None if the rank is unknown; dimensions may be None.
 
@@ -59,7 +59,7 @@ def placeholder(dtype: object, shape: ShapeLike | None = None, name: str | None 
 def placeholder_with_default(
     input: TensorLike, shape: ShapeLike, name: str | None = None
 ) -> Tensor:
-    """A tensor that has the value of `input` unless another one is fed for it.
+    """Return a tensor that has the value of `input` unless another one is fed for it.
 
     shape: what is known of its shape; ValueError unless `input` has such a shape.
 
@@ -86,7 +86,8 @@ def placeholder_with_default(
 def sparse_placeholder(
     dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """A sparse tensor whose indices, values and dense_shape are fed, as a `SparseTensorValue`.
+    """Return a sparse tensor whose indices, values and dense_shape are fed, as a
+    `SparseTensorValue`.
 
     shape: of the whole; where it is fully known, its dense_shape need not be fed.
 
@@ -120,7 +121,7 @@ def sparse_placeholder(
 def ragged_placeholder(
     dtype: DTypeLike, ragged_rank: int, value_shape: Any = None, name: str | None = None
 ) -> Any:
-    """A ragged tensor whose values and splits are fed, as a `RaggedTensorValue`.
+    """Return a ragged tensor whose values and splits are fed, as a `RaggedTensorValue`.
 
     value_shape: that of one flat value.  With ragged_rank=0 it is a placeholder.
 

@@ -28,7 +28,7 @@ _CLASSES = {
 
 @export("compat.v1.errors.exception_type_from_error_code")
 def exception_type_from_error_code(error_code: int) -> Any:
-    """The class of errors with a code; KeyError for others.
+    """Return the class of errors with a code; KeyError for others.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.errors.exception_type_from_error_code(5).__name__
@@ -39,7 +39,7 @@ def exception_type_from_error_code(error_code: int) -> Any:
 
 @export("compat.v1.errors.error_code_from_exception_type")
 def error_code_from_exception_type(cls: Any) -> int:
-    """The code of a class of errors; 2 (unknown) for others."""
+    """Return the code of a class of errors; 2 (unknown) for others."""
     return next((code for code, own in _CLASSES.items() if own is cls), 2)
 
 
@@ -70,31 +70,31 @@ def _folder() -> str:
 
 @export("compat.v1.resource_loader.get_data_files_path")
 def get_data_files_path() -> str:
-    """The folder of the file that calls."""
+    """Return the folder of the file that calls."""
     return _folder()
 
 
 @export("compat.v1.resource_loader.get_path_to_datafile")
 def get_path_to_datafile(path: str) -> str:
-    """A path relative to the folder of the file that calls."""
+    """Return a path relative to the folder of the file that calls."""
     return os.path.join(_folder(), path)
 
 
 @export("compat.v1.resource_loader.get_root_dir_with_all_resources")
 def get_root_dir_with_all_resources() -> str:
-    """The folder of the file that calls."""
+    """Return the folder of the file that calls."""
     return _folder()
 
 
 @export("compat.v1.resource_loader.load_resource")
 def load_resource(path: str) -> bytes:
-    """The contents of a file."""
+    """Return the contents of a file."""
     return Path(path).read_bytes()
 
 
 @export("compat.v1.resource_loader.readahead_file_path")
 def readahead_file_path(path: str, readahead: str = "128M") -> str:
-    """The path itself."""
+    """Return the path itself."""
     return path
 
 

@@ -166,7 +166,8 @@ def make_template(
     custom_getter_: Any = None,
     **kwargs: object,
 ) -> Template:
-    """A function like `func_` (with `kwargs` given) whose variables are shared by all its calls.
+    """Return a function like `func_` (with `kwargs` given) whose variables are shared by all its
+    calls.
 
     They are made at the first call, in a scope named after `name_`, which is made unique, or of the
     name `unique_name_`, in graphs only.  ValueError if a later call asks for new ones, without a

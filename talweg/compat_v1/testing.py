@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @export("compat.v1.test.get_temp_dir")
 def get_temp_dir() -> str:
-    """A folder for files of tests."""
+    """Return a folder for files of tests."""
     return look_up("test.TestCase")("run").get_temp_dir()
 
 
 @export("compat.v1.test.test_src_dir_path")
 def test_src_dir_path(relative_path: str) -> str:
-    """A path below the folder where tests run."""
+    """Return a path below the folder where tests run."""
     return os.path.join(
         os.environ.get("TEST_SRCDIR", ""), "org_tensorflow/tensorflow", relative_path
     )
@@ -213,7 +213,7 @@ def compute_gradient_error(
     init_targets: Sequence[Any] | None = None,
     extra_feed_dict: Any = None,
 ) -> float:
-    """The largest difference between the two Jacobians of `compute_gradient`.
+    """Return the largest difference between the two Jacobians of `compute_gradient`.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session():

@@ -76,7 +76,7 @@ class PaddingSpec(enum.IntEnum):
 
 @export("compat.v1.tpu.core")
 def core(num: int) -> str:
-    """The name of a core for `tf.device`.
+    """Return the name of a core for `tf.device`.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.tpu.core(1)
@@ -88,7 +88,7 @@ def core(num: int) -> str:
 @export("compat.v1.tpu.bfloat16_scope")
 @contextlib.contextmanager
 def bfloat16_scope(name: str | None = None) -> Iterator[Any]:
-    """A variable scope whose bfloat16 variables are kept as float32 and read as bfloat16.
+    """Return a variable scope whose bfloat16 variables are kept as float32 and read as bfloat16.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.tpu.bfloat16_scope():

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @export("compat.v1.get_variable_scope")
 def get_variable_scope() -> VariableScope:
-    """The variable scope in force.
+    """Return the variable scope in force.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.variable_scope("a"):
@@ -62,7 +62,7 @@ def get_variable(
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
 ) -> VariableV1:
-    """The variable `name` of the variable scope in force: a new one, or one that is shared.
+    """Return the variable `name` of the variable scope in force: a new one, or one that is shared.
 
     shape, dtype: of the variable (dtype: the scope's, float32, if None).  initializer: a function
     of shape and dtype, or of nothing if no shape is given, or a value, without a shape; None is the

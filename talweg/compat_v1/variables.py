@@ -172,7 +172,7 @@ class VariableV1(_Made):
 @export("compat.v1.global_variables")
 @as_it_is
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The global variables, which sessions share and a saver saves.
+    """Return the global variables, which sessions share and a saver saves.
 
     scope: a regular expression with which their names begin.
 
@@ -195,28 +195,28 @@ def all_variables() -> list[Any]:
 @export("compat.v1.local_variables")
 @as_it_is
 def local_variables(scope: str | None = None) -> list[Any]:
-    """The local variables, which are not saved; scope as in `global_variables`."""
+    """Return the local variables, which are not saved; scope as in `global_variables`."""
     return default_graph().get_collection(LOCAL_VARIABLES, scope)
 
 
 @export("compat.v1.trainable_variables")
 @as_it_is
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables that optimizers change; scope as in `global_variables`."""
+    """Return the variables that optimizers change; scope as in `global_variables`."""
     return default_graph().get_collection(TRAINABLE_VARIABLES, scope)
 
 
 @export("compat.v1.model_variables")
 @as_it_is
 def model_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the collection MODEL_VARIABLES; scope as in `global_variables`."""
+    """Return the variables of the collection MODEL_VARIABLES; scope as in `global_variables`."""
     return default_graph().get_collection(MODEL_VARIABLES, scope)
 
 
 @export("compat.v1.moving_average_variables")
 @as_it_is
 def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """The variables that moving averages are kept of; scope as in `global_variables`."""
+    """Return the variables that moving averages are kept of; scope as in `global_variables`."""
     return default_graph().get_collection(MOVING_AVERAGE_VARIABLES, scope)
 
 
@@ -226,7 +226,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 @export("compat.v1.variables_initializer", "compat.v1.initializers.variables")
 @as_it_is
 def variables_initializer(var_list: Any, name: str = "init") -> Any:
-    """An operation that gives the variables of a list their first values.
+    """Return an operation that gives the variables of a list their first values.
 
     The same list of variables gives the same operation.
 
@@ -253,7 +253,7 @@ def variables_initializer(var_list: Any, name: str = "init") -> Any:
 @export("compat.v1.global_variables_initializer", "compat.v1.initializers.global_variables")
 @as_it_is
 def global_variables_initializer() -> Any:
-    """An operation that gives all global variables their first values; None in eager mode.
+    """Return an operation that gives all global variables their first values; None in eager mode.
 
     Asked for again with the same variables it is the same operation.  RuntimeError in a finalized
     graph if it was not asked for before.
@@ -278,7 +278,7 @@ def initialize_variables(var_list: Any, name: str = "init") -> Any:
 @export("compat.v1.local_variables_initializer", "compat.v1.initializers.local_variables")
 @as_it_is
 def local_variables_initializer() -> Any:
-    """An operation that gives all local variables their first values."""
+    """Return an operation that gives all local variables their first values."""
     return variables_initializer(local_variables())
 
 
@@ -299,7 +299,7 @@ def initialize_all_variables() -> Any:
 @export("compat.v1.tables_initializer", "compat.v1.initializers.tables_initializer")
 @as_it_is
 def tables_initializer(name: str = "init_all_tables") -> Any:
-    """An operation that fills the look-up tables of the graph.
+    """Return an operation that fills the look-up tables of the graph.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -324,7 +324,7 @@ def initialize_all_tables(name: str = "init_all_tables") -> Any:
 
 @export("compat.v1.is_variable_initialized")
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Whether a variable has a value, a boolean scalar.
+    """Return whether a variable has a value, a boolean scalar.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -344,7 +344,8 @@ def _as_list(var_list: Any) -> list:
 def report_uninitialized_variables(
     var_list: Any = None, name: str = "report_uninitialized_variables"
 ) -> Any:
-    """The names of those variables (global and local ones if None) that have no value, a vector.
+    """Return the names of those variables (global and local ones if None) that have no value, a
+    vector.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -365,7 +366,7 @@ def report_uninitialized_variables(
 @export("compat.v1.assert_variables_initialized")
 @as_it_is
 def assert_variables_initialized(var_list: Any = None) -> Any:
-    """An operation that fails with FailedPreconditionError if a variable has no value.
+    """Return an operation that fails with FailedPreconditionError if a variable has no value.
 
     None if there are no variables.  var_list: the global and local ones if None.
 

@@ -176,7 +176,8 @@ def _eager_variables(graph: Graph) -> dict[Handle, Variable]:
 def wrap_function(
     fn: Callable[..., Any], signature: Any, name: str | None = None
 ) -> WrappedFunction:
-    """A Python function that builds a graph of TensorFlow 1, as a function with its variables.
+    """Return a Python function that builds a graph of TensorFlow 1, as a function with its
+    variables.
 
     `fn` runs once, with placeholders of the TensorSpecs in `signature`.  The result can be called;
     its `graph` has what was built, its `variables` are eager, and `prune` gives functions of other

@@ -21,7 +21,7 @@ def weighted_taps(x: np.ndarray, places: np.ndarray, weights: np.ndarray, axis: 
         places = places[:, None] * count + np.arange(count)[:, None]
         places = places.reshape(-1, places.shape[-1])
         weights = np.repeat(weights, count, 0)
-        x, count = x.reshape(*x.shape[:axis], -1), 1
+        x, count = x.reshape(*x.shape[:axis], x.shape[axis] * count), 1
     else:
         x = x.reshape(*x.shape[: axis + 1], count)
         weights = weights[:, :, None]

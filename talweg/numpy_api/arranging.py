@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @export("experimental.numpy.reshape")
 def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
-    """The elements in another shape, read and written by rows ("C") or columns ("F").
+    """Return the elements in another shape, read and written by rows ("C") or columns ("F").
 
     ValueError for another order.
 
@@ -39,7 +39,7 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
 
 @export("experimental.numpy.ravel")
 def ravel(a: Any) -> Tensor:
-    """The elements as a vector.
+    """Return the elements as a vector.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.ravel([[1, 2], [3, 4]]).numpy()
@@ -50,7 +50,8 @@ def ravel(a: Any) -> Tensor:
 
 @export("experimental.numpy.flatten")
 def flatten(a: TensorLike, order: str = "C") -> Tensor:
-    """The elements as a vector, by rows ("C", "A", "K") or columns ("F"); ValueError for others.
+    """Return the elements as a vector, by rows ("C", "A", "K") or columns ("F"); ValueError for
+    others.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.flatten([[1, 2], [3, 4]], "F").numpy()
@@ -63,7 +64,7 @@ def flatten(a: TensorLike, order: str = "C") -> Tensor:
 
 @export("experimental.numpy.transpose")
 def transpose(a: object, axes: Sequence[Any] | None = None) -> Tensor:
-    """The axes in another order, backwards unless `axes` says otherwise.
+    """Return the axes in another order, backwards unless `axes` says otherwise.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.transpose([[1, 2]]).shape
@@ -112,7 +113,7 @@ def moveaxis(a: object, source: Any, destination: Any) -> Tensor:
 
 @export("experimental.numpy.expand_dims")
 def expand_dims(a: TensorLike, axis: int) -> Tensor:
-    """A new axis of size 1.
+    """Return a new axis of size 1.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.expand_dims([1, 2], 0).shape
@@ -134,7 +135,7 @@ def squeeze(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
 
 @export("experimental.numpy.broadcast_to")
 def broadcast_to(array: TensorLike, shape: ShapeLike) -> Tensor:
-    """An array repeated to fill a shape.
+    """Return an array repeated to fill a shape.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.broadcast_to([1, 2], [2, 2]).numpy()
@@ -293,7 +294,7 @@ def dstack(tup: Sequence[Any]) -> Tensor:
 
 @export("experimental.numpy.split")
 def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """An array in so many equal parts along an axis, or cut before the given indices.
+    """Return an array in so many equal parts along an axis, or cut before the given indices.
 
     >>> import talweg as tf
     >>> [x.numpy().tolist() for x in tf.experimental.numpy.split([1, 2, 3], [1])]
@@ -351,7 +352,7 @@ def _split_of(function: str, ary: object, sections: object, axis: int, rank: int
 
 @export("experimental.numpy.tile")
 def tile(a: TensorLike, reps: TensorLike) -> Tensor:
-    """An array repeated as a whole, `reps` times along each axis.
+    """Return an array repeated as a whole, `reps` times along each axis.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.tile([1, 2], 2).numpy()
@@ -408,7 +409,7 @@ def flip(m: object, axis: Any = None) -> Tensor:
 
 @export("experimental.numpy.flipud")
 def flipud(m: TensorLike) -> Tensor:
-    """The rows in the opposite order.
+    """Return the rows in the opposite order.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.flipud([[1], [2]]).numpy().tolist()
@@ -419,7 +420,7 @@ def flipud(m: TensorLike) -> Tensor:
 
 @export("experimental.numpy.fliplr")
 def fliplr(m: TensorLike) -> Tensor:
-    """The columns in the opposite order.
+    """Return the columns in the opposite order.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.fliplr([[1, 2]]).numpy().tolist()
@@ -450,7 +451,7 @@ def rot90(m: object, k: int = 1, axes: Sequence[Any] = (0, 1)) -> Tensor:
 
 @export("experimental.numpy.pad")
 def pad(array: TensorLike, pad_width: TensorLike, mode: str, **kwargs: object) -> Tensor:
-    """An array with a margin: mode "constant" (`constant_values`), "reflect" or "symmetric".
+    """Return an array with a margin: mode "constant" (`constant_values`), "reflect" or "symmetric".
 
     pad_width: (before, after) for each axis.  ValueError for other modes.
 

@@ -78,7 +78,7 @@ def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
 @export("experimental.numpy.copy")
 def copy(a: TensorLike) -> Tensor:
-    """A tensor with the elements of `a`, its own.
+    """Return a tensor with the elements of `a`, its own.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.copy([1, 2]).numpy()
@@ -206,7 +206,7 @@ def tensor_of(values: np.ndarray, dtype: DType) -> Tensor:
 
 @export("experimental.numpy.identity")
 def identity(n: int, dtype: DTypeLike = float) -> Tensor:
-    """The identity matrix of n rows.
+    """Return the identity matrix of n rows.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.identity(1).numpy()
@@ -413,7 +413,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
 
 @export("experimental.numpy.vander")
 def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of a vector as the columns of a matrix, [n, N].
+    """Compute the powers of a vector as the columns of a matrix, [n, N].
 
     ValueError unless `x` is a vector and N not negative.
 

@@ -80,7 +80,7 @@ def iinfo(int_type: DTypeLike) -> np.iinfo:
 
 @export("experimental.numpy.result_type")
 def result_type(*arrays_and_dtypes: object) -> DType:
-    """The dtype that arrays, numbers and dtypes have together; TypeError if there is none.
+    """Return the dtype that arrays, numbers and dtypes have together; TypeError if there is none.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.result_type(tf.constant([1.0]), 1)
@@ -91,7 +91,7 @@ def result_type(*arrays_and_dtypes: object) -> DType:
 
 @export("experimental.numpy.promote_types")
 def promote_types(type1: DTypeLike, type2: DTypeLike) -> np.dtype:
-    """The NumPy dtype that holds the values of two.
+    """Return the NumPy dtype that holds the values of two.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.promote_types("int32", "float32")

@@ -238,7 +238,7 @@ def float_power(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 @export("experimental.numpy.hypot")
 def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The hypotenuse sqrt(x1² + x2²).
+    """Compute the hypotenuse sqrt(x1² + x2²).
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.hypot(3, 4).numpy().item()
@@ -292,7 +292,7 @@ def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 @export("experimental.numpy.gcd")
 def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The greatest common divisor of integers; ValueError for others.
+    """Compute the greatest common divisor of integers; ValueError for others.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.gcd(12, [8, 9]).numpy()
@@ -319,7 +319,7 @@ def _euclid(a: Tensor, b: Tensor) -> tuple:
 
 @export("experimental.numpy.lcm")
 def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The least common multiple of integers; ValueError for others.
+    """Compute the least common multiple of integers; ValueError for others.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.lcm(4, [6, 0]).numpy()
@@ -341,7 +341,7 @@ def _integers(function: str, x1: object, x2: object) -> list[Any]:
 
 @export("experimental.numpy.cbrt")
 def cbrt(x: TensorLike) -> Tensor:
-    """The real cube root.
+    """Return the real cube root.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.cbrt([-8.0, 27.0]).numpy().round(6).tolist()
@@ -364,7 +364,7 @@ def exp2(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.log2")
 def log2(x: TensorLike) -> Tensor:
-    """The logarithm with base 2.
+    """Compute the logarithm with base 2.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.log2(8.0).numpy().round(6).item()
@@ -375,7 +375,7 @@ def log2(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.log10")
 def log10(x: TensorLike) -> Tensor:
-    """The logarithm with base 10.
+    """Compute the logarithm with base 10.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.log10(100.0).numpy().round(6).item()
@@ -423,7 +423,7 @@ def sinc(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.fix")
 def fix(x: TensorLike) -> Tensor:
-    """The integer next to x towards 0, as a float.
+    """Return the integer next to x towards 0, as a float.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.fix([-1.7, 1.7]).numpy()
@@ -477,7 +477,7 @@ def sign(x: TensorLike, out: object = None, where: object = None, **kwargs: obje
 
 @export("experimental.numpy.signbit")
 def signbit(x: TensorLike) -> Tensor:
-    """Whether the sign bit is set: x < 0, or -0.0.
+    """Return whether the sign bit is set: x < 0, or -0.0.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.signbit([-0.0, 1.0]).numpy()

@@ -112,7 +112,8 @@ def nonzero(a: TensorLike) -> list[Tensor]:
 
 @export("experimental.numpy.compress")
 def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> Tensor:
-    """The slices along an axis for which a vector of conditions holds; without an axis, elements.
+    """Return the slices along an axis for which a vector of conditions holds; without an axis,
+    elements.
 
     ValueError unless the condition is a vector.
 
@@ -146,7 +147,8 @@ def sort(a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: Any
 def argsort(
     a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: Any = None
 ) -> Tensor:
-    """The indices that sort along an axis (of the flat array for None).  ValueError as `sort`.
+    """Return the indices that sort along an axis (of the flat array for None).  ValueError as
+    `sort`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.argsort([3, 1, 2]).numpy()
@@ -167,7 +169,7 @@ def _sortable(function: str, a: object, axis: object, kind: str, order: object) 
 
 @export("experimental.numpy.diag")
 def diag(v: TensorLike, k: int = 0) -> Tensor:
-    """A matrix with a vector on its k-th diagonal; of a matrix, that diagonal.
+    """Return a matrix with a vector on its k-th diagonal; of a matrix, that diagonal.
 
     ValueError for other ranks.
 
@@ -185,7 +187,7 @@ def diag(v: TensorLike, k: int = 0) -> Tensor:
 
 @export("experimental.numpy.diagflat")
 def diagflat(v: TensorLike, k: int = 0) -> Tensor:
-    """A matrix with the elements of an array on its k-th diagonal.
+    """Return a matrix with the elements of an array on its k-th diagonal.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.diagflat([[1], [2]]).numpy().tolist()
@@ -196,7 +198,7 @@ def diagflat(v: TensorLike, k: int = 0) -> Tensor:
 
 @export("experimental.numpy.diagonal")
 def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """A diagonal of the matrices that two axes make, along a new last axis.
+    """Return a diagonal of the matrices that two axes make, along a new last axis.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.diagonal([[1, 2], [3, 4]], 1).numpy()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @export("experimental.numpy.real")
 def real(val: TensorLike) -> Tensor:
-    """The real part; other numbers as they are.
+    """Return the real part; other numbers as they are.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.real(1 + 2j).numpy().item()
@@ -30,7 +30,7 @@ def real(val: TensorLike) -> Tensor:
 
 @export("experimental.numpy.imag")
 def imag(val: TensorLike) -> Tensor:
-    """The imaginary part; 0 for real numbers.
+    """Return the imaginary part; 0 for real numbers.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.imag(1 + 2j).numpy().item()
@@ -42,7 +42,7 @@ def imag(val: TensorLike) -> Tensor:
 
 @export("experimental.numpy.angle")
 def angle(z: TensorLike, deg: bool = False) -> Tensor:
-    """The argument of complex numbers, in radians, or in degrees with `deg`.
+    """Compute the argument of complex numbers, in radians, or in degrees with `deg`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.angle(1j, deg=True).numpy().round(6).item()
@@ -57,7 +57,7 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
 
 @export("experimental.numpy.iscomplexobj")
 def iscomplexobj(x: TensorLike) -> bool:
-    """Whether the dtype is complex.
+    """Return whether the dtype is complex.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.iscomplexobj([1.0])
@@ -68,7 +68,7 @@ def iscomplexobj(x: TensorLike) -> bool:
 
 @export("experimental.numpy.isrealobj")
 def isrealobj(x: TensorLike) -> bool:
-    """Whether the dtype is not complex.
+    """Return whether the dtype is not complex.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.isrealobj([1.0])
@@ -79,7 +79,7 @@ def isrealobj(x: TensorLike) -> bool:
 
 @export("experimental.numpy.iscomplex")
 def iscomplex(x: TensorLike) -> Tensor:
-    """Whether the imaginary part is not 0.
+    """Return whether the imaginary part is not 0.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.iscomplex([1 + 0j, 1j]).numpy()
@@ -91,7 +91,7 @@ def iscomplex(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.isreal")
 def isreal(x: TensorLike) -> Tensor:
-    """Whether the imaginary part is 0.
+    """Return whether the imaginary part is 0.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.isreal([1 + 0j, 1j]).numpy()
@@ -102,7 +102,7 @@ def isreal(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.isposinf")
 def isposinf(x: TensorLike) -> Tensor:
-    """Whether an element is +inf.
+    """Return whether an element is +inf.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.isposinf([float("inf"), 1.0]).numpy()
@@ -113,7 +113,7 @@ def isposinf(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.isneginf")
 def isneginf(x: TensorLike) -> Tensor:
-    """Whether an element is -inf.
+    """Return whether an element is -inf.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.isneginf([float("inf"), 1.0]).numpy()
@@ -131,7 +131,7 @@ def _is_number(x: object, number: float) -> Tensor:
 
 @export("experimental.numpy.isscalar")
 def isscalar(num: TensorLike) -> bool:
-    """Whether this is a scalar: a Python or NumPy number, or a tensor without axes.
+    """Return whether this is a scalar: a Python or NumPy number, or a tensor without axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.isscalar(3), tf.experimental.numpy.isscalar([3])
@@ -146,7 +146,7 @@ def isscalar(num: TensorLike) -> bool:
 def isclose(
     a: TensorLike, b: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |a - b| <= atol + rtol * |b|, and for infinities whether they are equal.
+    """Return whether |a - b| <= atol + rtol * |b|, and for infinities whether they are equal.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1]).numpy()
@@ -181,7 +181,7 @@ def _same(x: Tensor, y: Tensor, equal_nan: bool) -> Tensor:
 def allclose(
     a: TensorLike, b: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether all elements are close (`isclose`); a bool tensor.
+    """Return whether all elements are close (`isclose`); a bool tensor.
 
     >>> import talweg as tf
     >>> bool(tf.experimental.numpy.allclose([1.0], [1.0]))
@@ -192,7 +192,7 @@ def allclose(
 
 @export("experimental.numpy.array_equal")
 def array_equal(a1: TensorLike, a2: TensorLike) -> Tensor:
-    """Whether two arrays have one shape and equal elements; a bool tensor.
+    """Return whether two arrays have one shape and equal elements; a bool tensor.
 
     >>> import talweg as tf
     >>> bool(tf.experimental.numpy.array_equal([1, 2], [1, 3]))
@@ -211,7 +211,7 @@ def array_equal(a1: TensorLike, a2: TensorLike) -> Tensor:
 
 @export("experimental.numpy.issubdtype")
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is of a kind, as NumPy's function answers.
+    """Return whether a dtype is of a kind, as NumPy's function answers.
 
     >>> import numpy as np, talweg as tf
     >>> tf.experimental.numpy.issubdtype(tf.float32, np.floating)

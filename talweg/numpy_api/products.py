@@ -44,8 +44,8 @@ def _times(x: Tensor, y: Tensor) -> Tensor:
 
 @export("experimental.numpy.dot")
 def dot(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum of products over the last axis of `a` and the last but one of `b` (the only one of a
-    vector); the product for scalars.
+    """Compute the sum of products over the last axis of `a` and the last but one of `b` (the only
+    one of a vector); the product for scalars.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.dot([1, 2], [3, 4]).numpy().item()
@@ -59,7 +59,7 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
 
 @export("experimental.numpy.inner")
 def inner(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum of products over the last axes; the product for scalars.
+    """Compute the sum of products over the last axes; the product for scalars.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.inner([1, 2], [3, 4]).numpy().item()
@@ -73,7 +73,7 @@ def inner(a: TensorLike, b: TensorLike) -> Tensor:
 
 @export("experimental.numpy.vdot")
 def vdot(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum of products of all elements, those of `a` conjugated.
+    """Compute the sum of products of all elements, those of `a` conjugated.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.vdot([[1, 2]], [3, 4]).numpy().item()
@@ -97,7 +97,7 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
 
 @export("experimental.numpy.tensordot")
 def tensordot(a: TensorLike, b: TensorLike, axes: AxisLike = 2) -> Tensor:
-    """The sum of products over pairs of axes (`tf.tensordot`).
+    """Compute the sum of products over pairs of axes (`tf.tensordot`).
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.tensordot([1, 2], [3, 4], 1).numpy().item()
@@ -128,7 +128,7 @@ def einsum(subscripts: str, *operands: object, **kwargs: object) -> Tensor:
 
 @export("experimental.numpy.kron")
 def kron(a: TensorLike, b: TensorLike) -> Tensor:
-    """The Kronecker product: each element of `a` times the whole of `b`.
+    """Compute the Kronecker product: each element of `a` times the whole of `b`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.kron([1, 2], [3, 4]).numpy()
@@ -185,7 +185,7 @@ def cross(
 
 @export("experimental.numpy.polyval")
 def polyval(p: TensorLike, x: TensorLike) -> Tensor:
-    """A polynomial with coefficients p, the highest first, at x.
+    """Compute a polynomial with coefficients p, the highest first, at x.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.polyval([1, 0, 2], 3).numpy().item()

@@ -54,7 +54,7 @@ def sum(
     dtype: DTypeLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:  # noqa: A001
-    """The sum over axes; bool and narrow integers are added as int64 or uint64.
+    """Compute the sum over axes; bool and narrow integers are added as int64 or uint64.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.sum([[1, 2], [3, 4]], axis=0).numpy()
@@ -73,7 +73,7 @@ def prod(
     dtype: DTypeLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The product over axes; bool and narrow integers are multiplied as int64 or uint64.
+    """Compute the product over axes; bool and narrow integers are multiplied as int64 or uint64.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.prod([2, 3]).numpy().item()
@@ -93,7 +93,7 @@ def mean(
     out: object = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The mean over axes, of integers as a float.  ValueError for `out`.
+    """Compute the mean over axes, of integers as a float.  ValueError for `out`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.mean([1, 2]).numpy().item()
@@ -111,7 +111,7 @@ def amax(
     out: object = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The largest element over axes.  ValueError for `out`.
+    """Return the largest element over axes.  ValueError for `out`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.amax([3, 1]).numpy().item()
@@ -128,7 +128,7 @@ def amin(
     out: object = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The smallest element over axes.  ValueError for `out`.
+    """Return the smallest element over axes.  ValueError for `out`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.amin([3, 1]).numpy().item()
@@ -142,7 +142,7 @@ def amin(
 def max(  # noqa: A001
     a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None
 ) -> Tensor:
-    """The largest element over axes.
+    """Return the largest element over axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.max([3, 1]).numpy().item()
@@ -155,7 +155,7 @@ def max(  # noqa: A001
 def min(  # noqa: A001
     a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None
 ) -> Tensor:
-    """The smallest element over axes.
+    """Return the smallest element over axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.min([3, 1]).numpy().item()
@@ -173,7 +173,7 @@ def _extreme(reduce: str, a: object, axis: object, keepdims: bool | None) -> Ten
 
 @export("experimental.numpy.ptp")
 def ptp(a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None) -> Tensor:
-    """The difference of the largest and the smallest element over axes.
+    """Compute the difference of the largest and the smallest element over axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.ptp([3, 1]).numpy().item()
@@ -186,7 +186,7 @@ def ptp(a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = Non
 def all(  # noqa: A001
     a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None
 ) -> Tensor:
-    """Whether all elements over axes are true (not 0).
+    """Return whether all elements over axes are true (not 0).
 
     >>> import talweg as tf
     >>> bool(tf.experimental.numpy.all([1, 0]))
@@ -199,7 +199,7 @@ def all(  # noqa: A001
 def any(  # noqa: A001
     a: TensorLike | None, axis: AxisLike | None = None, keepdims: bool | None = None
 ) -> Tensor:
-    """Whether an element over axes is true (not 0).
+    """Return whether an element over axes is true (not 0).
 
     >>> import talweg as tf
     >>> bool(tf.experimental.numpy.any([1, 0]))
@@ -217,8 +217,8 @@ def var(
     ddof: int = 0,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The variance over axes: the squares of the deviations from the mean, added and divided by
-    their number less `ddof`.  Real for complex numbers.  ValueError for `out`.
+    """Compute the variance over axes: the squares of the deviations from the mean, added and
+    divided by their number less `ddof`.  Real for complex numbers.  ValueError for `out`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.var([1.0, 3.0]).numpy().item()
@@ -238,7 +238,7 @@ def var(
 
 @export("experimental.numpy.std")
 def std(a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None) -> Tensor:
-    """The standard deviation over axes: the root of the variance.
+    """Compute the standard deviation over axes: the root of the variance.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.std([1.0, 5.0]).numpy().item()
@@ -314,7 +314,7 @@ def average(
     weights: TensorLike | None = None,
     returned: bool = False,
 ) -> Any:
-    """The mean with weights, of the shape of `a`, or a vector along `axis`.
+    """Compute the mean with weights, of the shape of `a`, or a vector along `axis`.
 
     With `returned`, also the sums of the weights.  ValueError for an axis that is no integer, and
     for a vector of weights without an axis.
@@ -355,7 +355,7 @@ def count_nonzero(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
 
 @export("experimental.numpy.argmax")
 def argmax(a: TensorLike, axis: int | None = None) -> Tensor:
-    """The index of the largest element along an axis; without one, in the flat array.
+    """Return the index of the largest element along an axis; without one, in the flat array.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.argmax([3, 7]).numpy().item()
@@ -366,7 +366,7 @@ def argmax(a: TensorLike, axis: int | None = None) -> Tensor:
 
 @export("experimental.numpy.argmin")
 def argmin(a: TensorLike, axis: int | None = None) -> Tensor:
-    """The index of the smallest element along an axis; without one, in the flat array.
+    """Return the index of the smallest element along an axis; without one, in the flat array.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.argmin([3, 7]).numpy().item()
@@ -421,7 +421,8 @@ def _running(
 
 @export("experimental.numpy.diff")
 def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
-    """The n-th differences of neighbours along an axis.  ValueError for a negative n or a scalar.
+    """Compute the n-th differences of neighbours along an axis.  ValueError for a negative n or a
+    scalar.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.diff([1, 4, 9]).numpy()
@@ -447,7 +448,7 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
 def trace(
     a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """The sum of a diagonal of the matrices that two axes make.
+    """Compute the sum of a diagonal of the matrices that two axes make.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.trace([[1, 2], [3, 4]]).numpy().item()
@@ -458,7 +459,7 @@ def trace(
 
 @export("experimental.numpy.size")
 def size(x: TensorLike, axis: int | None = None) -> Any:
-    """The number of elements, or the size of an axis: a NumPy integer where it is known.
+    """Return the number of elements, or the size of an axis: a NumPy integer where it is known.
 
     >>> import talweg as tf
     >>> int(tf.experimental.numpy.size([[1, 2, 3]]))
@@ -476,7 +477,7 @@ def size(x: TensorLike, axis: int | None = None) -> Any:
 
 @export("experimental.numpy.ndim")
 def ndim(a: Any) -> int:
-    """The number of axes.
+    """Return the number of axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.ndim([[1]])
@@ -487,7 +488,7 @@ def ndim(a: Any) -> int:
 
 @export("experimental.numpy.shape")
 def shape(a: Any) -> Any:
-    """The static shape.
+    """Return the static shape.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.shape([[1, 2]])

@@ -6,7 +6,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
-from talweg.core.dims import dims_differ
+from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
@@ -42,6 +42,8 @@ class resample:
             )
         if len(x.dims) <= axis:
             raise invalid("TW203", f"resample: axis {axis} of shape {x.dims}")
+        if same(x.dims[axis], 0) and not same(places.dims[0], 0):
+            raise invalid("TW206", f"resample: nothing to take from along axis {axis} of {x.dims}")
         return Aval((*x.dims[:axis], places.dims[0], *x.dims[axis + 1 :]), x.dtype)
 
     def numpy(x: np.ndarray, places, weights, *, axis):
@@ -59,8 +61,6 @@ class resample:
         t.require_below(places, x.dims[axis])
 
     def loops(s, index, x, places, weights, *, axis):
-        if not x.dims[axis]:
-            return s.zero(x)
         total = s.zero(x)
         for k in range(places.dims[1]):
             place = s.clamp(places(index[axis], k), x.dims[axis])
@@ -92,9 +92,11 @@ class resample:
         Sample([3, 2], TAPS, [4, 2], axis=0),
         Sample([2, 3], TAPS, [4, 2], axis=1),
         Sample([2, 3, 2], THREE, [3, 1], axis=1),
+        Sample([0, 3, 2], THREE, [3, 1], axis=1),
     )
     rejects = (
         Reject([3, 2], np.array([[3]]), [1, 1], axis=0, code="TW206"),
         Reject([3, 2], TAPS, [2, 4], axis=0, code="TW204"),
         Reject([3], TAPS, [4, 2], axis=1, code="TW203"),
+        Reject([0], TAPS, [4, 2], axis=0, code="TW206"),
     )

@@ -47,7 +47,7 @@ def jobs() -> list[str]:
 
 @export("experimental.dtensor.heartbeat_enabled")
 def heartbeat_enabled() -> bool:
-    """Whether processes would tell each other that they are alive."""
+    """Return whether processes would tell each other that they are alive."""
     return True
 
 

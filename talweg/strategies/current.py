@@ -27,7 +27,7 @@ def get_strategy() -> Any:
 
 @export("distribute.has_strategy")
 def has_strategy() -> bool:
-    """Whether a strategy other than the default one is in force.
+    """Return whether a strategy other than the default one is in force.
 
     >>> import talweg as tf
     >>> tf.distribute.has_strategy()
@@ -38,7 +38,7 @@ def has_strategy() -> bool:
 
 @export("distribute.in_cross_replica_context")
 def in_cross_replica_context() -> bool:
-    """Whether this runs once for all replicas: inside a `scope`, but not inside a `run`.
+    """Return whether this runs once for all replicas: inside a `scope`, but not inside a `run`.
 
     >>> import talweg as tf
     >>> tf.distribute.in_cross_replica_context()

@@ -63,7 +63,7 @@ def _layout_of(x: Any) -> Layout | None:
 
 @export("experimental.dtensor.is_dtensor")
 def is_dtensor(tensor: Any) -> bool:
-    """Whether a tensor or variable has a layout.
+    """Return whether a tensor or variable has a layout.
 
     >>> import talweg as tf
     >>> tf.experimental.dtensor.is_dtensor(tf.constant(1.0))
@@ -202,7 +202,7 @@ def pack(tensors: Sequence[Any], layout: Layout) -> Tensor:
 @export("experimental.dtensor.default_mesh")
 @contextlib.contextmanager
 def default_mesh(mesh: Mesh) -> Iterator[None]:
-    """A block with a mesh that `get_default_mesh` gives."""
+    """Return a block with a mesh that `get_default_mesh` gives."""
     MESHES.append(mesh)
     try:
         yield
@@ -338,7 +338,9 @@ def sharded_save(
 
 @export("experimental.dtensor.name_based_restore")
 def name_based_restore(mesh: Mesh, checkpoint_prefix: PathLike, name_tensor_dict: dict) -> dict:
-    """The tensors of these names in a checkpoint, with the layouts of those in the dictionary."""
+    """Return the tensors of these names in a checkpoint, with the layouts of those in the
+    dictionary.
+    """
     reader = look_up("train.load_checkpoint")(_text(checkpoint_prefix))
     found = {}
     for name, like in name_tensor_dict.items():

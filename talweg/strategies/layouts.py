@@ -356,7 +356,8 @@ def create_mesh(
     device_type: str | None = None,
     use_xla_spmd: bool = False,
 ) -> Mesh:
-    """A mesh of ``[(name, size), ...]``, a dictionary of them, or one axis "x" of all devices.
+    """Return a mesh of ``[(name, size), ...]``, a dictionary of them, or one axis "x" of all
+    devices.
 
     devices: by default the logical devices of `device_type` ("CPU").  ValueError unless they are as
     many as the mesh has.

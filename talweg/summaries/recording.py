@@ -56,7 +56,8 @@ def _condition() -> Any:
 @export("summary.should_record_summaries")
 @as_it_is
 def should_record_summaries() -> Any:
-    """Whether summaries are recorded: there is a default writer, and the condition allows it.
+    """Return whether summaries are recorded: there is a default writer, and the condition allows
+    it.
 
     >>> import talweg as tf
     >>> tf.summary.should_record_summaries()
@@ -74,7 +75,7 @@ def _as_result(value: object) -> Any:
 @export("summary.record_if")
 @contextmanager
 def record_if(condition: TensorLike) -> Iterator[None]:
-    """A context in which summaries are recorded if `condition` holds.
+    """Return a context in which summaries are recorded if `condition` holds.
 
     condition: True, False, a bool tensor, which a graph looks at when it runs, or a function that
     gives one of these, called for each summary.  The innermost condition counts.

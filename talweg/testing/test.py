@@ -213,7 +213,7 @@ def is_built_with_xla() -> bool:
 
 @export("test.is_cpu_target_available")
 def is_cpu_target_available(target: str) -> bool:
-    """Whether this machine's processor is a `target`, such as "x86_64" or "aarch64".
+    """Return whether this machine's processor is a `target`, such as "x86_64" or "aarch64".
 
     >>> import talweg as tf
     >>> tf.test.is_cpu_target_available("pdp11")

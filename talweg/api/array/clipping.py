@@ -106,7 +106,8 @@ def _check_list(t_list: TensorLike, function: str) -> list:
 
 @export("linalg.global_norm")
 def global_norm(t_list: TensorLike, name: str | None = None) -> Tensor:
-    """The Euclidean norm of all elements of all tensors in `t_list`; None entries are passed over.
+    """Compute the Euclidean norm of all elements of all tensors in `t_list`; None entries are
+    passed over.
 
     √ Σ x², a scalar.  TypeError unless `t_list` is a list or tuple.
 

@@ -299,7 +299,8 @@ def histogram_fixed_width_bins(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """The part of value_range = [low, high], cut into `nbins`, that each value falls into (int32).
+    """Return the part of value_range = [low, high], cut into `nbins`, that each value falls into
+    (int32).
 
     Values outside belong to the first and last part.
 
@@ -316,7 +317,8 @@ def histogram_fixed_width_bins(
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """The slices of `data` sorted into `num_partitions` tensors: slice i goes to partitions[i].
+    """Return the slices of `data` sorted into `num_partitions` tensors: slice i goes to
+    partitions[i].
 
     data [...p, ...r], partitions [...p] (int32) -> tensors [?, ...r].  InvalidArgumentError for a
     partition outside [0, num_partitions) or shapes that do not fit.
@@ -397,7 +399,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
 
 @export("unravel_index")
 def unravel_index(indices: TensorLike, dims: ShapeLike, name: str | None = None) -> Tensor:
-    """The coordinates of flat `indices` in a tensor of shape `dims`.
+    """Return the coordinates of flat `indices` in a tensor of shape `dims`.
 
     indices: a scalar or a vector [n]; the result has shape [rank] or [rank, n].
     InvalidArgumentError for an index that is too large.

@@ -211,7 +211,7 @@ def ones_like(
 def fill(
     dims: ShapeLike, value: TensorLike, name: str | None = None, layout: object = None
 ) -> Tensor:
-    """A tensor of shape `dims` with `value`, a scalar, everywhere.
+    """Return a tensor of shape `dims` with `value`, a scalar, everywhere.
 
     InvalidArgumentError if `dims` holds no integers or a negative one, or `value` is no scalar.
 
@@ -243,7 +243,7 @@ def eye(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The identity matrix [num_rows, num_columns], or a batch of them.
+    """Return the identity matrix [num_rows, num_columns], or a batch of them.
 
     num_columns: num_rows by default; batch_shape: an integer vector.  TypeError for sizes that are
     not integers, InvalidArgumentError for negative ones.

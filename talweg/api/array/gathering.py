@@ -45,7 +45,7 @@ def gather(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """The slices of `params` along `axis` that `indices` names.
+    """Return the slices of `params` along `axis` that `indices` names.
 
     params [..., n, ...], indices (integers) of any shape; the result has shape
     params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:].  The first
@@ -123,7 +123,7 @@ def gather_nd(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The slices of `params` at coordinates.
+    """Return the slices of `params` at coordinates.
 
     indices [..., depth]: the last axis holds coordinates along the first `depth` axes of `params`
     after `batch_dims` axes that both share.  The result has shape
@@ -197,7 +197,8 @@ def _gather_ignoring(x: Tensor, i: Any) -> Any:
 def boolean_mask(
     tensor: TensorLike, mask: TensorLike, axis: AxisLike | None = None, name: str = "boolean_mask"
 ) -> Tensor:
-    """The elements (or slices) of `tensor` where `mask` is true, as the first axis of the result.
+    """Return the elements (or slices) of `tensor` where `mask` is true, as the first axis of the
+    result.
 
     mask: truth values of known shape, matching the axes of `tensor` from `axis` (0) on.
     ValueError if the shapes do not match or the mask is a scalar.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @export("concat")
 def concat(values: Any, axis: AxisLike, name: str = "concat") -> Tensor:
-    """The `values` one after the other along `axis`.
+    """Return the `values` one after the other along `axis`.
 
     values: tensors of one dtype and equal shapes except along `axis`.  InvalidArgumentError where
     they differ, for scalars, or if `axis` is out of range.
@@ -95,7 +95,7 @@ def stack_tensors(values: list[Any]) -> Any:
 
 @export("stack")
 def stack(values: TensorLike, axis: AxisLike = 0, name: str = "stack") -> Tensor:
-    """The `values`, tensors of one shape and dtype, along a new axis `axis`.
+    """Return the `values`, tensors of one shape and dtype, along a new axis `axis`.
 
     ValueError if `axis` is out of range, InvalidArgumentError where shapes or dtypes differ.
 
@@ -155,7 +155,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
 def unstack(
     value: object, num: TensorLike | None = None, axis: AxisLike = 0, name: str = "unstack"
 ) -> list[Tensor]:
-    """The slices of `value` along `axis`, a list of tensors without that axis.
+    """Return the slices of `value` along `axis`, a list of tensors without that axis.
 
     `num`, if given, must be their number (InvalidArgumentError).  ValueError if `axis` is out of
     range or `value` is a scalar.
@@ -355,7 +355,7 @@ def _repeat_evenly(x: Tensor, count: Size, axis: int) -> Any:
 
 @export("meshgrid")
 def meshgrid(*args: object, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
-    """The coordinates of a grid, a tensor for each of the vectors in `args`.
+    """Return the coordinates of a grid, a tensor for each of the vectors in `args`.
 
     With indexing "ij" the shape is (len(args[0]), len(args[1]), ...); with "xy" the first two are
     exchanged.  ValueError for another `indexing`.

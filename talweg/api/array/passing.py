@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @export("identity")
 def identity(input: object, name: str | None = None) -> Tensor:
-    """A new tensor with the value of `input`; gradients flow through.
+    """Return a new tensor with the value of `input`; gradients flow through.
 
     >>> import talweg as tf
     >>> x = tf.constant([1.0])
@@ -93,7 +93,7 @@ def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("bitcast")
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
-    """The bytes of `input` read as the dtype `type`.
+    """Return the bytes of `input` read as the dtype `type`.
 
     A narrower type adds a last axis, a wider one uses up a last axis of the fitting size
     (InvalidArgumentError otherwise, and for bool and string).
@@ -111,7 +111,8 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
 @export("is_tensor")
 def is_tensor(x: TensorLike) -> bool:
-    """Whether `x` is a tensor, a variable, or another thing of this package that is used as one.
+    """Return whether `x` is a tensor, a variable, or another thing of this package that is used as
+    one.
 
     >>> import talweg as tf
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor([1])
@@ -122,7 +123,7 @@ def is_tensor(x: TensorLike) -> bool:
 
 @export("is_symbolic_tensor")
 def is_symbolic_tensor(tensor: TensorLike) -> bool:
-    """Whether `tensor` stands for a value that is not there yet.
+    """Return whether `tensor` stands for a value that is not there yet.
 
     >>> import talweg as tf
     >>> tf.is_symbolic_tensor(tf.constant(1))
@@ -154,7 +155,7 @@ def _find_content(x: Symbol, partial: bool) -> Any:
 
 @export("get_static_value")
 def get_static_value(tensor: object, partial: bool = False) -> Any:
-    """The value of `tensor` as an array if it is known without computing, else None.
+    """Return the value of `tensor` as an array if it is known without computing, else None.
 
     >>> import talweg as tf
     >>> tf.get_static_value(tf.constant([1, 2]))

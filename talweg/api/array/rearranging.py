@@ -288,7 +288,8 @@ def space_to_depth(
 def depth_to_space(
     input: TensorLike, block_size: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """The channels of one pixel as a block of block_size² pixels; undoes `tf.nn.space_to_depth`.
+    """Return the channels of one pixel as a block of block_size² pixels; undoes
+    `tf.nn.space_to_depth`.
 
     input [b, h, w, c block_size²] -> [b, h block_size, w block_size, c].  InvalidArgumentError
     unless block_size² divides the number of channels.

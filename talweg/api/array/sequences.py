@@ -201,7 +201,8 @@ def one_hot(
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A new axis of size `depth` with `on_value` (1) at the index and `off_value` (0) elsewhere.
+    """Return a new axis of size `depth` with `on_value` (1) at the index and `off_value` (0)
+    elsewhere.
 
     indices: uint8, int8, int32 or int64; one outside [0, depth) gives off_value everywhere.  axis:
     where the new axis goes, -1 (the default) for last.  The dtype is that of the values, float32

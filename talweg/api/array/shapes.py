@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @implement_hook("reshape")
 @export("reshape")
 def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
-    """The elements of `tensor`, in row-major order, in another shape.
+    """Return the elements of `tensor`, in row-major order, in another shape.
 
     `shape`: an integer vector; one dimension may be -1, "whatever is left".  The dtype stays.
     InvalidArgumentError if the sizes do not match or `shape` holds no integers.
@@ -268,7 +268,7 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
 
 @export("broadcast_static_shape")
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The TensorShape that both TensorShapes broadcast to; ValueError if there is none.
+    """Return the TensorShape that both TensorShapes broadcast to; ValueError if there is none.
 
     >>> import talweg as tf
     >>> tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3]))
@@ -291,7 +291,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 @export("broadcast_dynamic_shape")
 def broadcast_dynamic_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Tensor:
-    """The integer vector of the shape that two shapes, as integer vectors, broadcast to.
+    """Return the integer vector of the shape that two shapes, as integer vectors, broadcast to.
 
     InvalidArgumentError if there is none or the dtypes differ.
 
@@ -342,7 +342,7 @@ def dims_of(input: object) -> tuple | None:
 
 @export("shape")
 def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
-    """The shape of `input` as an integer vector of dtype `out_type` (int32, or int64).
+    """Return the shape of `input` as an integer vector of dtype `out_type` (int32, or int64).
 
     >>> import talweg as tf
     >>> tf.shape([[1, 2, 3]])
@@ -360,7 +360,7 @@ def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None
 def shape_n(
     input: Sequence[Any], out_type: object = int32, name: str | None = None
 ) -> list[Tensor]:
-    """The shapes of several tensors, each as an integer vector.
+    """Return the shapes of several tensors, each as an integer vector.
 
     >>> import talweg as tf
     >>> [s.numpy().tolist() for s in tf.shape_n([[1, 2], [[3]]])]
@@ -373,7 +373,7 @@ def shape_n(
 
 @export("rank")
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
-    """The number of axes of `input`, as an int32 scalar.
+    """Return the number of axes of `input`, as an int32 scalar.
 
     >>> import talweg as tf
     >>> int(tf.rank([[1, 2]]))
@@ -390,7 +390,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("size")
 def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
-    """The number of elements of `input`, as a scalar of dtype `out_type` (int32).
+    """Return the number of elements of `input`, as a scalar of dtype `out_type` (int32).
 
     >>> import talweg as tf
     >>> int(tf.size([[1, 2, 3]]))

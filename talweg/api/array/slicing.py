@@ -381,7 +381,7 @@ def _assign(variable: Any, slices: SlicePlan, value: Any, name: str | None = Non
 
 @export("slice")
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The block of `input_` that starts at `begin` and has shape `size`.
+    """Return the block of `input_` that starts at `begin` and has shape `size`.
 
     begin, size: integer vectors with a number for each axis; a size of -1 reaches to the end.
     InvalidArgumentError where the block is not inside.

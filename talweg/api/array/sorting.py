@@ -88,7 +88,7 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The int32 indices that sort `values` along `axis`; equal elements keep their order.
+    """Return the int32 indices that sort `values` along `axis`; equal elements keep their order.
 
     Errors as `tf.sort`.
 
@@ -185,7 +185,7 @@ approx_min_k = _approximate(False, "smallest")
 def in_top_k(
     targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Whether predictions[b, targets[b]] is among the k largest of predictions[b].
+    """Return whether predictions[b, targets[b]] is among the k largest of predictions[b].
 
     targets [b] (int32 or int64), predictions [b, n] (float32) -> bool [b].  All elements that tie
     with the k-th count as inside.  InvalidArgumentError where shapes or dtypes do not fit.
@@ -269,7 +269,7 @@ def unique_with_counts(
 
 @export("math.invert_permutation")
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """The permutation y with y[x[i]] = i.
+    """Return the permutation y with y[x[i]] = i.
 
     x [n]: int32 or int64, each of 0..n-1 once; InvalidArgumentError otherwise.
 

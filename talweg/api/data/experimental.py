@@ -53,7 +53,7 @@ def get_single_element(dataset: Any) -> Any:
 
 @export("data.experimental.get_structure")
 def get_structure(dataset_or_iterator: Any) -> Any:
-    """The element spec of a dataset or iterator; TypeError for other things."""
+    """Return the element spec of a dataset or iterator; TypeError for other things."""
     try:
         return dataset_or_iterator.element_spec
     except AttributeError:
@@ -66,7 +66,7 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 @export("data.experimental.get_next_as_optional")
 def get_next_as_optional(iterator: Any) -> Any:
-    """The next element as an Optional, which is empty at the end."""
+    """Return the next element as an Optional, which is empty at the end."""
     return iterator.get_next_as_optional()
 
 
@@ -87,7 +87,7 @@ def at(dataset: Any, index: Any) -> Tensor:
 
 @export("data.experimental.from_list")
 def from_list(elements: TensorLike, name: str | None = None) -> Any:
-    """A dataset of the elements of a Python list.
+    """Return a dataset of the elements of a Python list.
 
     >>> import talweg as tf
     >>> [x.numpy().tolist() for x in tf.data.experimental.from_list([[1], [2, 3]])]
@@ -98,13 +98,13 @@ def from_list(elements: TensorLike, name: str | None = None) -> Any:
 
 @export("data.experimental.to_variant")
 def to_variant(dataset: Any) -> Any:
-    """The tensor that stands for a dataset."""
+    """Return the tensor that stands for a dataset."""
     return dataset._variant_tensor
 
 
 @export("data.experimental.from_variant")
 def from_variant(variant: TensorLike, structure: object) -> Any:
-    """The dataset that a tensor stands for, with elements of this spec."""
+    """Return the dataset that a tensor stands for, with elements of this spec."""
     return Dataset(variant, structure)
 
 
@@ -293,7 +293,7 @@ def prefetch_to_device(device: object, buffer_size: TensorLike | None = None) ->
 
 @export("data.experimental.copy_to_device")
 def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Applied:
-    """The dataset itself; there is one device."""
+    """Return the dataset itself; there is one device."""
     return lambda dataset: dataset
 
 

@@ -16,7 +16,7 @@ export("compat.v1.data.Dataset")(sessions.DatasetV1)
 
 @export("compat.v1.data.make_one_shot_iterator")
 def make_one_shot_iterator(dataset: Any) -> Any:
-    """An iterator over a dataset that needs no initialization.
+    """Return an iterator over a dataset that needs no initialization.
 
     ValueError if the dataset uses placeholders or variables of the graph.
 
@@ -31,7 +31,7 @@ def make_one_shot_iterator(dataset: Any) -> Any:
 
 @export("compat.v1.data.make_initializable_iterator")
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Any:
-    """An iterator over a dataset that begins, and begins anew, when its `initializer` runs.
+    """Return an iterator over a dataset that begins, and begins anew, when its `initializer` runs.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -46,17 +46,17 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
 
 @export("compat.v1.data.get_output_types")
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The dtypes of the elements, in their structure."""
+    """Return the dtypes of the elements, in their structure."""
     return sessions.legacy_types(dataset_or_iterator.element_spec)
 
 
 @export("compat.v1.data.get_output_shapes")
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The shapes of the elements, in their structure."""
+    """Return the shapes of the elements, in their structure."""
     return sessions.legacy_shapes(dataset_or_iterator.element_spec)
 
 
 @export("compat.v1.data.get_output_classes")
 def get_output_classes(dataset_or_iterator: Any) -> Any:
-    """The classes of the elements, in their structure."""
+    """Return the classes of the elements, in their structure."""
     return sessions.legacy_classes(dataset_or_iterator.element_spec)

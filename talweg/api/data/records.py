@@ -140,7 +140,7 @@ class DatasetWriter:
 
 @export("compat.v1.io.tf_record_iterator", "compat.v1.python_io.tf_record_iterator")
 def tf_record_iterator(path: PathLike, options: object = None) -> Iterator[bytes]:
-    """The records of a TFRecord file.
+    """Return the records of a TFRecord file.
 
     >>> import pathlib, tempfile
     >>> import talweg.compat.v1 as tf

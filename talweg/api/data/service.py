@@ -313,7 +313,8 @@ def distribute(
 def register_dataset(
     service: Any, dataset: Any, compression: str | None = "AUTO", dataset_id: str | None = None
 ) -> Tensor:
-    """The id under which a dispatcher keeps a dataset for `from_dataset_id`, a string tensor.
+    """Return the id under which a dispatcher keeps a dataset for `from_dataset_id`, a string
+    tensor.
 
     >>> import talweg as tf
     >>> service = tf.data.experimental.service

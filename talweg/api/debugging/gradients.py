@@ -27,7 +27,7 @@ def check_gradients(
     seed: int = 0,
     float64: bool = True,
 ) -> GradientCheck:
-    """Whether the gradient of `f(*args)` is right at this point, and smooth near it.
+    """Return whether the gradient of `f(*args)` is right at this point, and smooth near it.
 
     f: a function of tensors (traced or not) that gives tensors.  args: a list of its arguments,
     floats or nests of these.  variables: variables that f uses, to be checked, too; they get their
@@ -51,7 +51,7 @@ def check_gradients(
 @export("watch_gradients", "compat.v1.watch_gradients")
 @as_it_is
 def watch_gradients(variables: Iterable[Any], every: int = 1) -> GradientWatch:
-    """A watch over the gradients of variables, step by step, with a verdict and a picture.
+    """Return a watch over the gradients of variables, step by step, with a verdict and a picture.
 
     Inside `with watch:` it sees what tapes give, also in functions traced meanwhile; elsewhere it
     is told by `watch.record(gradients)`.  It keeps norms, the ratio of each update to the weights,

@@ -148,7 +148,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 def assert_same_float_dtype(
     tensors: TensorLike | None = None, dtype: DTypeLike | None = None
 ) -> DType:
-    """The one floating-point dtype of all `tensors`, and of `dtype` if that is given.
+    """Return the one floating-point dtype of all `tensors`, and of `dtype` if that is given.
 
     float32 if there is nothing to go by.  ValueError if they differ or are no floats.
 
@@ -193,7 +193,7 @@ def assert_proper_iterable(values: TensorLike) -> None:
 
 @export("debugging.is_numeric_tensor")
 def is_numeric_tensor(tensor: TensorLike) -> bool:
-    """Whether `tensor` is a tensor (no variable, no list) of numbers.
+    """Return whether `tensor` is a tensor (no variable, no list) of numbers.
 
     >>> import talweg as tf
     >>> tf.debugging.is_numeric_tensor(tf.constant([1])), tf.debugging.is_numeric_tensor("a")

@@ -30,7 +30,7 @@ def decode_csv(
     select_cols: Any = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """The columns of records, strings of any shape: a list of tensors of that shape.
+    """Return the columns of records, strings of any shape: a list of tensors of that shape.
 
     record_defaults: a tensor or list for each column, whose dtype is that of the column; its
     element stands in for an empty field, and an empty one says that there must be none.

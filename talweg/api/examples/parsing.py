@@ -42,7 +42,7 @@ SINGLE, BATCH, STEPS = "single", "batch", "steps"
 def parse_single_example(
     serialized: Any, features: dict, example_names: Any = None, name: str | None = None
 ) -> dict[Any, Any]:
-    """The features of one Example, a scalar string: a dictionary with a tensor for each.
+    """Return the features of one Example, a scalar string: a dictionary with a tensor for each.
 
     features: descriptions (`tf.io.FixedLenFeature`, ...) by name.  InvalidArgumentError for what is
     no Example, for a feature that is missing, of another dtype or length.
@@ -62,7 +62,7 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: dict, example_names: Any = None, name: str | None = None
 ) -> dict[Any, Any]:
-    """The features of a batch of Examples [n], as by `parse_single_example`; [n, ...] each.
+    """Return the features of a batch of Examples [n], as by `parse_single_example`; [n, ...] each.
 
     >>> import talweg as tf
     >>> feature = {"k": tf.train.Feature(int64_list=tf.train.Int64List(value=[3, 4]))}
@@ -85,7 +85,8 @@ def parse_single_sequence_example(
     example_name: Any = None,
     name: str | None = None,
 ) -> tuple[dict, dict]:
-    """The features of one SequenceExample: of its context, and of its lists, with a step a row.
+    """Return the features of one SequenceExample: of its context, and of its lists, with a step a
+    row.
 
     sequence_features: `FixedLenSequenceFeature`, `VarLenFeature` or `RaggedFeature` by name.
     """

@@ -45,7 +45,8 @@ def parse_sequence_example(
     example_names: Any = None,
     name: str | None = None,
 ) -> tuple[dict, dict, dict]:
-    """The features of SequenceExamples [n]: of contexts, of lists, and the lengths of the lists.
+    """Return the features of SequenceExamples [n]: of contexts, of lists, and the lengths of the
+    lists.
 
     A `FixedLenSequenceFeature` gives [n, steps, ...], filled up with zeros or empty strings, and
     how many steps each record has in the third dictionary; a `VarLenFeature` a SparseTensor of rank

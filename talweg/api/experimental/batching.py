@@ -21,7 +21,7 @@ def nondifferentiable_batch_function(
     autograph: bool = True,
     enable_large_batch_splitting: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for a function of batches: tensors whose first axes are equally long.
+    """Return a decorator for a function of batches: tensors whose first axes are equally long.
 
     Each call is a batch of its own here, so the number of threads, the time to wait for other
     calls, the queue and the sizes of batches that are allowed mean nothing.  InvalidArgumentError

@@ -11,7 +11,8 @@ from talweg.api.export import export
 @export("experimental.async_scope")
 @contextlib.contextmanager
 def async_scope() -> Iterator[None]:
-    """A block whose operations may be under way together; here each is done when its call returns.
+    """Return a block whose operations may be under way together; here each is done when its call
+    returns.
 
     So an error is raised where it happens, and never later.
 
@@ -32,7 +33,8 @@ def async_clear_error() -> None:
 @export("experimental.function_executor_type")
 @contextlib.contextmanager
 def function_executor_type(executor_type: str | None) -> Iterator[None]:
-    """A block in which functions run with an executor of TensorFlow; accepted, talweg has its own.
+    """Return a block in which functions run with an executor of TensorFlow; accepted, talweg has
+    its own.
 
     >>> import talweg as tf
     >>> with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):

@@ -18,7 +18,8 @@ export("experimental.ExtensionTypeBatchEncoder")(ExtensionTypeBatchEncoder)
 
 @export("experimental.extension_type.as_dict")
 def as_dict(value: ExtensionType) -> dict[str, Any]:
-    """The fields of an object of an extension type, by name; those inside of it stay objects.
+    """Return the fields of an object of an extension type, by name; those inside of it stay
+    objects.
 
     TypeError for other things.
 

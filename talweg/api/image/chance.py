@@ -121,7 +121,7 @@ def random_jpeg_quality(
     max_jpeg_quality: TensorLike,
     seed: int | None = None,
 ) -> Tensor:
-    """An image as it is after a JPEG file of a quality drawn from [min, max).
+    """Return an image as it is after a JPEG file of a quality drawn from [min, max).
 
     ValueError unless 0 <= min < max <= 100.
     """
@@ -143,7 +143,8 @@ def stateless_random_jpeg_quality(
 def random_crop(
     value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """A block of `size` of a tensor, anywhere in it; InvalidArgumentError if that is too large.
+    """Return a block of `size` of a tensor, anywhere in it; InvalidArgumentError if that is too
+    large.
 
     >>> import talweg as tf
     >>> tf.image.random_crop(tf.zeros([8, 8, 3]), [5, 6, 3]).shape

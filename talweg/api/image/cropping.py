@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def crop_to_bounding_box(
     image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """The box of the target size that begins at the offsets; ValueError if it is not inside.
+    """Return the box of the target size that begins at the offsets; ValueError if it is not inside.
 
     >>> import talweg as tf
     >>> x = tf.reshape(tf.range(4), [2, 2, 1])
@@ -62,7 +62,8 @@ def _numbers(*values: object) -> list:
 def pad_to_bounding_box(
     image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """The image at the offsets in one of the target size, with zeros around; ValueError if too big.
+    """Return the image at the offsets in one of the target size, with zeros around; ValueError if
+    too big.
 
     >>> import talweg as tf
     >>> tf.image.pad_to_bounding_box(tf.ones([1, 1, 1]), 0, 1, 1, 3)[0, :, 0].numpy()
@@ -95,7 +96,7 @@ def _static_or_tensor(number: Any) -> Any:
 
 @export("image.rgb_to_grayscale")
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """The brightness of colours, with one channel: 0.2989 r + 0.587 g + 0.114 b.
+    """Return the brightness of colours, with one channel: 0.2989 r + 0.587 g + 0.114 b.
 
     >>> import talweg as tf
     >>> tf.image.rgb_to_grayscale(tf.ones([1, 1, 3])).shape
@@ -112,7 +113,7 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
 @export("image.central_crop")
 def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
-    """The middle of images: this fraction of their height and of their width.
+    """Return the middle of images: this fraction of their height and of their width.
 
     ValueError for a fraction outside (0, 1] or a rank other than 3 or 4; InvalidArgumentError for
     a fraction outside (0, 1] that only the run knows.

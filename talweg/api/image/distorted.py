@@ -35,7 +35,7 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> tuple[Any, ...]:
-    """A part of an image by chance: begin and size for `tf.slice`, and the box [1, 1, 4].
+    """Return a part of an image by chance: begin and size for `tf.slice`, and the box [1, 1, 4].
 
     image_size: [height, width, channels]; bounding_boxes [batch, n, 4]: top, left, bottom, right
     over height and width, of which one has to be covered by min_object_covered of its area.

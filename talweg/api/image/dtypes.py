@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def convert_image_dtype(
     image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """An image in another dtype, its numbers scaled to the range of that dtype.
+    """Return an image in another dtype, its numbers scaled to the range of that dtype.
 
     Floats go from 0 to 1, integers from 0 to their maximum.  saturate: clip what is outside.
     TypeError for other dtypes.

@@ -44,7 +44,7 @@ def _pixels(
 def decode_png(
     contents: TensorLike, channels: int = 0, dtype: DTypeLike = uint8, name: str | None = None
 ) -> Tensor:
-    """The pixels of a PNG file, [height, width, channels], uint8 or uint16.
+    """Return the pixels of a PNG file, [height, width, channels], uint8 or uint16.
 
     contents: the file, a scalar string.  channels: 1, 3 or 4; 0 takes those of the file.  JPEG
     files and GIF files with one frame are read, too.  InvalidArgumentError for what is no image.
@@ -71,7 +71,7 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The pixels of a JPEG file, uint8 [height, width, channels].
+    """Return the pixels of a JPEG file, uint8 [height, width, channels].
 
     ratio: 1, 2, 4 or 8 times fewer rows and columns.  try_recover_truncated: read a file whose end
     is missing.  Numbers are those of dct_method "INTEGER_ACCURATE"; TensorFlow's default is the
@@ -96,7 +96,7 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A part of a JPEG file: crop_window is [first row, first column, rows, columns]."""
+    """Return a part of a JPEG file: crop_window is [first row, first column, rows, columns]."""
     image = decode_jpeg(
         contents,
         channels,
@@ -115,13 +115,13 @@ def decode_and_crop_jpeg(
 
 @export("io.decode_gif", "image.decode_gif")
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """The frames of a GIF file, uint8 [frames, height, width, 3]."""
+    """Return the frames of a GIF file, uint8 [frames, height, width, 3]."""
     return _pixels(contents, "gif", 0)
 
 
 @export("io.decode_bmp", "image.decode_bmp")
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
-    """The pixels of a BMP file without compression, uint8 [height, width, channels]."""
+    """Return the pixels of a BMP file without compression, uint8 [height, width, channels]."""
     return _pixels(contents, "bmp", channels)
 
 
@@ -129,7 +129,7 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
 def decode_webp(
     contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
 ) -> Tensor:
-    """The frames of a WebP file, [frames, height, width, channels]."""
+    """Return the frames of a WebP file, [frames, height, width, channels]."""
     return _pixels(contents, "webp", channels, dtype)
 
 
@@ -141,7 +141,7 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """The pixels of a BMP, GIF, JPEG, PNG or WebP file, [height, width, channels].
+    """Return the pixels of a BMP, GIF, JPEG, PNG or WebP file, [height, width, channels].
 
     dtype: uint8, uint16, or any that `tf.image.convert_image_dtype` gives; float32 goes from 0 to
     1.  expand_animations: GIF and WebP files give [frames, height, width, channels]; False gives
@@ -171,7 +171,7 @@ def extract_jpeg_shape(
 
 @export("io.is_jpeg", "image.is_jpeg")
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
-    """Whether strings begin as JPEG files do.
+    """Return whether strings begin as JPEG files do.
 
     >>> import talweg as tf
     >>> tf.io.is_jpeg([b"\\xff\\xd8\\xff", b"x"]).numpy()
@@ -210,7 +210,7 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A JPEG file of a uint8 image [height, width, 1 or 3], a scalar string.
+    """Return a JPEG file of a uint8 image [height, width, 1 or 3], a scalar string.
 
     quality: from 0 to 100.  format: "grayscale" or "rgb" demands as many channels.
     """
@@ -235,7 +235,7 @@ def encode_jpeg(
 def adjust_jpeg_quality(
     image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
 ) -> Tensor:
-    """An image as it is after it went through a JPEG file of this quality.
+    """Return an image as it is after it went through a JPEG file of this quality.
 
     image: [height, width, 1 or 3], floats from 0 to 1 or integers; dtype and shape are kept.
     """

@@ -26,7 +26,7 @@ ROWS, COLUMNS = -3, -2
 
 @export("image.flip_left_right")
 def flip_left_right(image: TensorLike) -> Tensor:
-    """The columns of images [..., height, width, channels] in reverse.
+    """Return the columns of images [..., height, width, channels] in reverse.
 
     ValueError for a rank other than 3 or 4.
 
@@ -39,7 +39,7 @@ def flip_left_right(image: TensorLike) -> Tensor:
 
 @export("image.flip_up_down")
 def flip_up_down(image: TensorLike) -> Tensor:
-    """The rows of images [..., height, width, channels] in reverse.
+    """Return the rows of images [..., height, width, channels] in reverse.
 
     ValueError for a rank other than 3 or 4.
 

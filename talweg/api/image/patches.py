@@ -34,7 +34,7 @@ def extract_patches(
     padding: WindowLike,
     name: str | None = None,
 ) -> Tensor:
-    """The windows of images, each one as a row of channels.
+    """Return the windows of images, each one as a row of channels.
 
     images [batch, height, width, channels] -> [batch, rows, columns, patch], where a patch has the
     elements of its rows, columns and channels, in that order.  sizes, strides, rates (the distance
@@ -60,7 +60,7 @@ def extract_volume_patches(
     padding: WindowLike,
     name: str | None = None,
 ) -> Tensor:
-    """The windows of volumes, each one as a row of channels; see `tf.image.extract_patches`.
+    """Return the windows of volumes, each one as a row of channels; see `tf.image.extract_patches`.
 
     input [batch, depth, height, width, channels]; ksizes, strides: lists of 5 with 1 first and
     last.

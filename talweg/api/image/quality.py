@@ -186,7 +186,8 @@ class _Window:
 
 @export("image.total_variation")
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the absolute differences of neighbours; one number for each image of a batch.
+    """Compute the sum of the absolute differences of neighbours; one number for each image of a
+    batch.
 
     ValueError for a rank other than 3 or 4.
 

@@ -54,7 +54,7 @@ def non_max_suppression(
     score_threshold: TensorLike = NEVER,
     name: str | None = None,
 ) -> Tensor:
-    """The numbers of the boxes that stay, best first, int32.
+    """Return the numbers of the boxes that stay, best first, int32.
 
     boxes [n, 4]: two corners; scores [n].  A box goes if its intersection with a better one that
     stays, over their union, is above iou_threshold, or its score not above score_threshold.
@@ -175,7 +175,8 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> tuple[Any, ...]:
-    """The best boxes of each image of a batch, where boxes hide those of their own class only.
+    """Return the best boxes of each image of a batch, where boxes hide those of their own class
+    only.
 
     boxes [batch, n, classes or 1, 4], scores [batch, n, classes] -> boxes [batch, m, 4], scores and
     classes [batch, m], and how many are valid [batch]; the rest are zeros.  m is max_total_size,

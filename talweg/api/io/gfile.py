@@ -51,19 +51,19 @@ def carry_out(action: Callable[..., Any], *arguments: object) -> Any:
 
 @export("io.gfile.exists")
 def exists(path: PathLike) -> bool:
-    """Whether there is a file or folder at `path`."""
+    """Return whether there is a file or folder at `path`."""
     return os.path.exists(path_of(path))
 
 
 @export("io.gfile.isdir")
 def isdir(path: PathLike) -> bool:
-    """Whether `path` is a folder."""
+    """Return whether `path` is a folder."""
     return os.path.isdir(path_of(path))
 
 
 @export("io.gfile.listdir")
 def listdir(path: PathLike) -> list[str]:
-    """The names in a folder, in no order; NotFoundError if there is none."""
+    """Return the names in a folder, in no order; NotFoundError if there is none."""
     own = path_of(path)
     if not os.path.isdir(own):
         text = compose("TW209", f"Could not find directory {own}")
@@ -118,7 +118,7 @@ def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
 
 @export("io.gfile.glob")
 def glob(pattern: PathLike) -> list[str]:
-    """The files and folders that fit a pattern (or one of several), in order."""
+    """Return the files and folders that fit a pattern (or one of several), in order."""
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
     return [found for each in patterns for found in sorted(globbing.glob(path_of(each)))]
 
@@ -131,7 +131,7 @@ def join(path: Any, *paths: Any) -> str:
 
 @export("io.gfile.get_registered_schemes")
 def get_registered_schemes() -> list[str]:
-    """The kinds of file systems: those of this machine.
+    """Return the kinds of file systems: those of this machine.
 
     >>> import talweg as tf
     >>> tf.io.gfile.get_registered_schemes()

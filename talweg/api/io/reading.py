@@ -39,13 +39,14 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
 
 @export("io.matching_files")
 def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
-    """The names of the files that fit a pattern, or any of some, in order."""
+    """Return the names of the files that fit a pattern, or any of some, in order."""
     return encoded.matching_files(tensor(pattern, string))
 
 
 @export("io.match_filenames_once", "compat.v1.train.match_filenames_once")
 def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Any:
-    """A variable with the names of the files that fit a pattern, found when it is initialized.
+    """Return a variable with the names of the files that fit a pattern, found when it is
+    initialized.
 
     In a graph of TensorFlow 1 it is a local variable.
 
@@ -91,7 +92,7 @@ def decode_raw(
     fixed_length: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The bytes of strings as numbers: [...] gives [..., n].
+    """Return the bytes of strings as numbers: [...] gives [..., n].
 
     All strings must be of one length; with fixed_length they are cut, or filled up with zeros, to
     so many bytes.

@@ -29,7 +29,7 @@ DTYPE, SHAPE, CONTENT, TEXT = 1, 2, 4, 8  # numbers of fields
 
 @export("io.serialize_tensor")
 def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor as a scalar string that `tf.io.parse_tensor` reads, TensorFlow's too.
+    """Return a tensor as a scalar string that `tf.io.parse_tensor` reads, TensorFlow's too.
 
     >>> import talweg as tf
     >>> text = tf.io.serialize_tensor(tf.constant([1.0, 2.0]))
@@ -46,7 +46,8 @@ def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
 
 @export("io.parse_tensor")
 def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:
-    """The tensor of a scalar string made by `tf.io.serialize_tensor`, which must be of `out_type`.
+    """Return the tensor of a scalar string made by `tf.io.serialize_tensor`, which must be of
+    `out_type`.
 
     InvalidArgumentError if it is of another dtype, or no tensor.
 

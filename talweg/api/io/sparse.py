@@ -36,7 +36,7 @@ def _message(values: np.ndarray, dtype: DType) -> bytes:
 def serialize_sparse(
     sp_input: TensorLike, out_type: DTypeLike = string, name: str | None = None
 ) -> Any:
-    """A sparse tensor as three strings [3]: its indices, values and shape.
+    """Return a sparse tensor as three strings [3]: its indices, values and shape.
 
     TypeError for what is not sparse.
 
@@ -116,7 +116,7 @@ def deserialize_many_sparse(
     rank: int | None = None,
     name: str | None = None,
 ) -> SparseTensor:
-    """The sparse tensors of strings [n, 3], one above the other: with an axis [n] in front.
+    """Return the sparse tensors of strings [n, 3], one above the other: with an axis [n] in front.
 
     Sizes are the largest of each axis; rank: that of the result, if it is to be known in a graph.
     InvalidArgumentError for other strings, dtypes or ranks.

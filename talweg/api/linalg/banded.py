@@ -120,7 +120,8 @@ def tridiagonal_solve(
 def tridiagonal_matmul(
     diagonals: TensorLike, rhs: object, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """The product of a tridiagonal matrix and rhs [..., m, k]; diagonals as in tridiagonal_solve.
+    """Compute the product of a tridiagonal matrix and rhs [..., m, k]; diagonals as in
+    tridiagonal_solve.
 
     InvalidArgumentError for shapes that do not fit.
 

@@ -42,7 +42,7 @@ def columns(x: Tensor, start: int, stop: int) -> Tensor:
 
 @export("linalg.cholesky")
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
-    """The lower triangular factors l with l lᴴ = input, for positive definite [..., m, m].
+    """Return the lower triangular factors l with l lᴴ = input, for positive definite [..., m, m].
 
     Only the lower triangle is read; a matrix that is not positive definite gives NaN.
     InvalidArgumentError for matrices that are not square, and for integers.
@@ -138,7 +138,7 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 @export("linalg.eigvalsh")
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of Hermitian [..., m, m], ascending, [..., m]; see `tf.linalg.eigh`.
+    """Compute the eigenvalues of Hermitian [..., m, m], ascending, [..., m]; see `tf.linalg.eigh`.
 
     >>> import talweg as tf
     >>> tf.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy().round(5).tolist()
@@ -167,7 +167,7 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 @export("linalg.eigvals", "eigvals")
 def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The complex eigenvalues of [..., m, m], in no order, [..., m]; see `tf.linalg.eig`.
+    """Return the complex eigenvalues of [..., m, m], in no order, [..., m]; see `tf.linalg.eig`.
 
     >>> import talweg as tf
     >>> tf.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy().tolist()

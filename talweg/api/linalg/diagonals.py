@@ -118,7 +118,8 @@ def diag_part(
     padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """The diagonal k of matrices [..., m, n], or the diagonals k = (low, high), the highest first.
+    """Return the diagonal k of matrices [..., m, n], or the diagonals k = (low, high), the highest
+    first.
 
     Shorter diagonals are filled with `padding_value` at the end `align` leaves free.
     InvalidArgumentError for a rank below 2 or a diagonal outside the matrix.
@@ -155,7 +156,8 @@ def set_diag(
 
 @export("linalg.tensor_diag")
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor of shape d + d that holds `diagonal`, of shape d, where both indices are equal.
+    """Return a tensor of shape d + d that holds `diagonal`, of shape d, where both indices are
+    equal.
 
     >>> import talweg as tf
     >>> tf.linalg.tensor_diag([1, 2]).numpy().tolist()
@@ -174,7 +176,8 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
 
 @export("linalg.tensor_diag_part")
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """The diagonal of a tensor of shape d + d, of shape d; InvalidArgumentError for other shapes.
+    """Return the diagonal of a tensor of shape d + d, of shape d; InvalidArgumentError for other
+    shapes.
 
     >>> import talweg as tf
     >>> tf.linalg.tensor_diag_part([[1, 2], [3, 4]]).numpy().tolist()
@@ -215,7 +218,7 @@ def band_part(
 
 @export("linalg.trace")
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the diagonal of matrices [..., m, n] -> [...].
+    """Compute the sum of the diagonal of matrices [..., m, n] -> [...].
 
     >>> import talweg as tf
     >>> tf.linalg.trace([[1, 2], [3, 4]])
@@ -227,7 +230,7 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("linalg.cross")
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The cross product of vectors of 3 in the last axis; shapes are equal, dtypes real.
+    """Compute the cross product of vectors of 3 in the last axis; shapes are equal, dtypes real.
 
     InvalidArgumentError for shapes that differ, FailedPreconditionError for a last axis that is
     not 3.
@@ -261,7 +264,7 @@ def matrix_transpose(
 
 @export("linalg.adjoint")
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The conjugate transpose of the last two axes; ValueError for a rank below 2.
+    """Compute the conjugate transpose of the last two axes; ValueError for a rank below 2.
 
     >>> import talweg as tf
     >>> tf.linalg.adjoint([[1.0, 2.0]]).numpy().tolist()

@@ -27,7 +27,8 @@ MULTIPLIED = NUMERIC - {int8, int16}
 
 @export("einsum", "linalg.einsum")
 def einsum(equation: str, *inputs: object, **kwargs: object) -> Tensor:
-    r"""The sum of products that the equation says, over every label its output does not name.
+    r"""Compute the sum of products that the equation says, over every label its output does not
+    name.
 
     equation: labels of the axes of each operand, separated by commas, then `->` and those of the
     result.  A label twice in one operand means the diagonal.  `...` stands for axes that broadcast.

@@ -32,7 +32,7 @@ def norm(
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The norm of vectors along one axis, of matrices along two, or of all elements.
+    """Compute the norm of vectors along one axis, of matrices along two, or of all elements.
 
     ord: "euclidean", 1, 2, inf or any positive p for vectors; "euclidean", "fro", 1, 2 or inf for
     matrices.  axis: None (all elements as one vector), an int, or a pair of ints (rows, columns).

@@ -46,7 +46,7 @@ def matmul(
     grad_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of the matrices in the last two axes of a and b.
+    """Compute the product of the matrices in the last two axes of a and b.
 
     a [..., m, k], b [..., k, n] -> [..., m, n]; leading axes broadcast.  a, b: one numeric dtype.
     transpose_a, adjoint_a, ...: multiply with the (conjugate) transpose.  output_type: the dtype to
@@ -145,7 +145,7 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of the matrices a [..., m, k] and the vectors b [..., k] -> [..., m].
+    """Compute the product of the matrices a [..., m, k] and the vectors b [..., k] -> [..., m].
 
     Leading axes broadcast; flags and errors as for `tf.matmul`.
 
@@ -163,7 +163,7 @@ def matvec(
 
 @export("tensordot", "linalg.tensordot")
 def tensordot(a: object, b: TensorLike, axes: AxisLike, name: str | None = None) -> Tensor:
-    """The sum of products of a and b over pairs of axes.
+    """Compute the sum of products of a and b over pairs of axes.
 
     axes: an int n: the last n axes of a with the first n of b; or a pair: the axes of a and those
     of b.  The result has the other axes of a, then those of b.  ValueError for axes that do not

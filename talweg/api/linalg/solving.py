@@ -44,7 +44,8 @@ def _epsilon(dtype: DType) -> float:
 
 @export("linalg.det")
 def det(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinants of [..., m, m] -> [...]; InvalidArgumentError unless square and inexact.
+    """Compute the determinants of [..., m, m] -> [...]; InvalidArgumentError unless square and
+    inexact.
 
     >>> import talweg as tf
     >>> tf.linalg.det([[2.0, 0.0], [0.0, 3.0]])
@@ -85,7 +86,7 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
 
 @export("linalg.inv")
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of [..., m, m], or of their conjugate transposes.
+    """Compute the inverses of [..., m, m], or of their conjugate transposes.
 
     InvalidArgumentError for singular matrices, and unless square and inexact.
 
@@ -222,7 +223,7 @@ def pinv(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The Moore-Penrose inverses of [..., m, n] -> [..., n, m].
+    """Compute the Moore-Penrose inverses of [..., m, n] -> [..., n, m].
 
     Singular values up to rcond (a number, or one for each matrix; 10 max(m, n) eps by default)
     times the largest count as zero.  TypeError for dtypes other than floating ones, ValueError for
@@ -374,7 +375,7 @@ def lu_matrix_inverse(
 
 @export("linalg.expm")
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The exponentials eˣ = Σ xᵏ / k! of square matrices [..., m, m].
+    """Compute the exponentials eˣ = Σ xᵏ / k! of square matrices [..., m, m].
 
     ValueError for integers and bfloat16, InvalidArgumentError for matrices that are not square.
 
@@ -390,7 +391,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("linalg.logm")
 def logm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The principal logarithms of complex square matrices [..., m, m].
+    """Compute the principal logarithms of complex square matrices [..., m, m].
 
     InvalidArgumentError for other dtypes, and for matrices that are not square.
 
@@ -403,7 +404,8 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("linalg.sqrtm", "matrix_square_root")
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The principal square roots of square matrices [..., m, m]; NaN where they are not real.
+    """Compute the principal square roots of square matrices [..., m, m]; NaN where they are not
+    real.
 
     InvalidArgumentError for integers, and for matrices that are not square.
 

@@ -76,7 +76,7 @@ def table_from_dataset(
     key_dtype: DTypeLike = string,
     name: str | None = None,
 ) -> LookupInterface:
-    """A table of the pairs (key, id) of a dataset.
+    """Return a table of the pairs (key, id) of a dataset.
 
     num_oov_buckets: how many ids, behind those of the dataset, keys that are not in it share; with
     0 they have `default_value` (-1).  vocab_size: how many elements are read, by default all.
@@ -111,7 +111,8 @@ def index_table_from_dataset(
     key_dtype: DTypeLike = string,
     name: str | None = None,
 ) -> LookupInterface:
-    """A table of the elements of a dataset of keys, each with its place in the dataset as its id.
+    """Return a table of the elements of a dataset of keys, each with its place in the dataset as
+    its id.
 
     The arguments are those of `table_from_dataset`.
 

@@ -153,7 +153,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 @export("truncatemod")
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder of x / y with the sign of x.
+    """Compute the remainder of x / y with the sign of x.
 
     x, y: tensors of int32, int64 or a float dtype.  InvalidArgumentError for an integer divisor of
     0.

@@ -184,7 +184,7 @@ def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.expint")
 def expint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The exponential integral Ei(x), the integral of eᵗ / t from -∞ to x.
+    """Compute the exponential integral Ei(x), the integral of eᵗ / t from -∞ to x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -197,7 +197,7 @@ def expint(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.fresnel_cos")
 def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Fresnel integral ∫₀ˣ cos(π t² / 2) dt.
+    """Compute the Fresnel integral ∫₀ˣ cos(π t² / 2) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -210,7 +210,7 @@ def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.fresnel_sin")
 def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Fresnel integral ∫₀ˣ sin(π t² / 2) dt.
+    """Compute the Fresnel integral ∫₀ˣ sin(π t² / 2) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 

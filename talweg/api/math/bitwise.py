@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @export("bitwise.bitwise_and")
 def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are set in both x and y.
+    """Return the bits that are set in both x and y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
 
@@ -28,7 +28,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 @export("bitwise.bitwise_or")
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are set in x or y.
+    """Return the bits that are set in x or y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
 
@@ -41,7 +41,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("bitwise.bitwise_xor")
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are set in exactly one of x and y.
+    """Return the bits that are set in exactly one of x and y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
 
@@ -67,7 +67,7 @@ def invert(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("bitwise.left_shift")
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits of x moved y places up; those that leave are lost.
+    """Return the bits of x moved y places up; those that leave are lost.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
     Amounts are held within 0 and the number of bits less one.
@@ -81,7 +81,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("bitwise.right_shift")
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits of x moved y places down; the sign stays.
+    """Return the bits of x moved y places down; the sign stays.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
     Amounts are held within 0 and the number of bits less one.

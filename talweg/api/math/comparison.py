@@ -107,7 +107,7 @@ def greater_equal(x: object, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.maximum", "maximum")
 def maximum(x: object, y: object, name: str | None = None) -> Tensor:
-    """The larger of x and y, element by element, broadcast; NaN wins.
+    """Return the larger of x and y, element by element, broadcast; NaN wins.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
     TypeError for what cannot have the dtype of the tensor beside it.
@@ -122,7 +122,7 @@ def maximum(x: object, y: object, name: str | None = None) -> Tensor:
 
 @export("math.minimum", "minimum")
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The smaller of x and y, element by element, broadcast; NaN wins.
+    """Return the smaller of x and y, element by element, broadcast; NaN wins.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
     TypeError for what cannot have the dtype of the tensor beside it.
@@ -142,7 +142,7 @@ def _truths(*values: object) -> list:
 
 @export("math.logical_and", "logical_and")
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether both x and y are true.
+    """Return whether both x and y are true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
     for what cannot become bool.
@@ -156,7 +156,7 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 @export("math.logical_or", "logical_or")
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x or y or both are true.
+    """Return whether x or y or both are true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
     for what cannot become bool.
@@ -170,7 +170,7 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.logical_xor")
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
-    """Whether exactly one of x and y is true.
+    """Return whether exactly one of x and y is true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
     for what cannot become bool.
@@ -184,7 +184,7 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -
 
 @export("math.logical_not", "logical_not")
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is false.
+    """Return whether x is false.
 
     x: a tensor of bool; InvalidArgumentError for tensors of other dtypes, TypeError for what cannot
     become bool.
@@ -210,7 +210,8 @@ def _neighbours(x: object, function: str) -> tuple[Any, Any]:
 
 @export("math.is_non_decreasing")
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no element, in row-major order, is smaller than the one before it.  A scalar bool.
+    """Return whether no element, in row-major order, is smaller than the one before it.  A scalar
+    bool.
 
     x: a tensor of real numbers; TypeError for truth values and strings.
 
@@ -224,7 +225,8 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.is_strictly_increasing")
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether each element, in row-major order, is larger than the one before it.  A scalar bool.
+    """Return whether each element, in row-major order, is larger than the one before it.  A scalar
+    bool.
 
     x: a tensor of real numbers; TypeError for truth values and strings.
 

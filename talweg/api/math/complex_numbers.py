@@ -41,7 +41,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
 
 @export("math.real")
 def real(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
-    """The real part; real numbers are their own.
+    """Return the real part; real numbers are their own.
 
     input: a tensor of numbers; TypeError for truth values and strings.
 
@@ -55,7 +55,7 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
 
 @export("math.imag")
 def imag(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
-    """The imaginary part; zeros for real numbers.
+    """Return the imaginary part; zeros for real numbers.
 
     input: a tensor of numbers; TypeError for truth values and strings.
 
@@ -69,7 +69,7 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
 
 @export("math.conj")
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
-    """The complex conjugate; real numbers are their own.
+    """Return the complex conjugate; real numbers are their own.
 
     x: a tensor of numbers; TypeError for truth values and strings.
 
@@ -83,7 +83,7 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.angle")
 def angle(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
-    """The angle of a complex number in [-π, π]; π for negative real numbers, 0 for others.
+    """Return the angle of a complex number in [-π, π]; π for negative real numbers, 0 for others.
 
     input: a tensor of floats or complex numbers; TypeError otherwise.
 

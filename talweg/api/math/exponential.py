@@ -41,7 +41,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.log")
 def log(x: TensorLike, name: str | None = None) -> Tensor:
-    """The natural logarithm; -inf at 0, NaN for negative numbers.
+    """Compute the natural logarithm; -inf at 0, NaN for negative numbers.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 

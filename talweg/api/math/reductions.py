@@ -82,7 +82,7 @@ def _reduce(prim: Primitive, x: object, axis: object, keepdims: bool | None, fun
 def reduce_sum(
     input_tensor: TensorLike, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The sum of the elements over axes, in the dtype of the operand.
+    """Compute the sum of the elements over axes, in the dtype of the operand.
 
     input_tensor: a tensor of numbers (InvalidArgumentError otherwise).  axis: None for all, or
     axes.  keepdims: keep reduced axes with size 1.  An empty sum is 0.
@@ -101,7 +101,7 @@ def reduce_mean(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of the elements over axes, in the dtype of the operand.
+    """Compute the mean of the elements over axes, in the dtype of the operand.
 
     input_tensor: a tensor of numbers (InvalidArgumentError otherwise); the mean of integers drops
     its fraction, that of no floats is NaN.  axis: None for all, or axes.  keepdims: keep reduced
@@ -121,7 +121,8 @@ def reduce_prod(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of the elements over axes, in the dtype of the operand; 1 for no elements.
+    """Compute the product of the elements over axes, in the dtype of the operand; 1 for no
+    elements.
 
     input_tensor: a tensor of numbers (InvalidArgumentError otherwise).  axis: None for all, or
     axes.  keepdims: keep reduced axes with size 1.  The derivative is exact where elements are 0.
@@ -140,7 +141,8 @@ def reduce_max(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The largest element over axes; NaN wins, and -inf (the lowest integer) stands for none.
+    """Return the largest element over axes; NaN wins, and -inf (the lowest integer) stands for
+    none.
 
     input_tensor: a tensor of real numbers (InvalidArgumentError otherwise).  axis: None for all, or
     axes.  keepdims: keep reduced axes with size 1.  Equal largest elements share the derivative.
@@ -161,7 +163,8 @@ def reduce_min(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The smallest element over axes; NaN wins, and inf (the highest integer) stands for none.
+    """Return the smallest element over axes; NaN wins, and inf (the highest integer) stands for
+    none.
 
     input_tensor: a tensor of real numbers (InvalidArgumentError otherwise).  axis: None for all, or
     axes.  keepdims: keep reduced axes with size 1.  Equal smallest elements share the derivative.
@@ -203,7 +206,7 @@ def reduce_all(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Whether all elements over axes are true; true for no elements.
+    """Return whether all elements over axes are true; true for no elements.
 
     input_tensor: a tensor of bool (InvalidArgumentError or TypeError otherwise).  axis: None for
     all, or axes.  keepdims: keep reduced axes with size 1.
@@ -222,7 +225,7 @@ def reduce_any(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Whether some element over axes is true; false for no elements.
+    """Return whether some element over axes is true; false for no elements.
 
     input_tensor: a tensor of bool (InvalidArgumentError or TypeError otherwise).  axis: None for
     all, or axes.  keepdims: keep reduced axes with size 1.
@@ -244,7 +247,7 @@ def reduce_variance(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of |x - mean|² over axes, a real number for complex operands too.
+    """Compute the mean of |x - mean|² over axes, a real number for complex operands too.
 
     input_tensor: a tensor of floats or complex numbers; TypeError for integers.  axis: None for
     all, or axes.  keepdims: keep reduced axes with size 1.
@@ -281,7 +284,7 @@ def reduce_std(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The square root of `tf.math.reduce_variance`.
+    """Compute the square root of `tf.math.reduce_variance`.
 
     input_tensor: a tensor of floats or complex numbers; TypeError for integers.  axis: None for
     all, or axes.  keepdims: keep reduced axes with size 1.  Where it is 0 it has no derivative
@@ -394,7 +397,7 @@ def count_nonzero(
 
 @export("math.zero_fraction", "nn.zero_fraction")
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The fraction of elements that are 0, a float32 scalar; NaN for no elements.
+    """Return the fraction of elements that are 0, a float32 scalar; NaN for no elements.
 
     value: a tensor of numbers.
 
@@ -430,7 +433,7 @@ def argmax(
     output_type: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """The place of the largest element along an axis, the first of equal ones.
+    """Return the place of the largest element along an axis, the first of equal ones.
 
     input: a tensor of real numbers or bool.  axis: one axis, 0 if None.  output_type: int16,
     uint16, int32 or int64.  InvalidArgumentError for an empty axis.
@@ -449,7 +452,7 @@ def argmin(
     output_type: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """The place of the smallest element along an axis, the first of equal ones.
+    """Return the place of the smallest element along an axis, the first of equal ones.
 
     input: a tensor of real numbers or bool.  axis: one axis, 0 if None.  output_type: int32 or
     int64. InvalidArgumentError for an empty axis.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @export("math.floor", "floor")
 def floor(x: Any, name: str | None = None) -> Tensor:
-    """The largest integer not above x, as a float.  The derivative is absent.
+    """Return the largest integer not above x, as a float.  The derivative is absent.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -29,7 +29,7 @@ def floor(x: Any, name: str | None = None) -> Tensor:
 
 @export("math.ceil")
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
-    """The smallest integer not below x, as a float.  The derivative is absent.
+    """Return the smallest integer not below x, as a float.  The derivative is absent.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -42,7 +42,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.rint")
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The integer next to x, halves to the even one, as a float.
+    """Return the integer next to x, halves to the even one, as a float.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -55,7 +55,7 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.round", "round")
 def round(x: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001
-    """The integer next to x, halves to the even one, in x's dtype.
+    """Return the integer next to x, halves to the even one, in x's dtype.
 
     x: a tensor of real numbers; integers come back as they are.  InvalidArgumentError otherwise.
 
@@ -68,7 +68,7 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001
 
 @export("math.is_nan")
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is not a number.
+    """Return whether x is not a number.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
 
@@ -81,7 +81,7 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.is_inf")
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is infinite.
+    """Return whether x is infinite.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
 
@@ -94,7 +94,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.is_finite")
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is neither infinite nor NaN.
+    """Return whether x is neither infinite nor NaN.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
 
@@ -107,7 +107,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.nextafter")
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
-    """The next number of the dtype after x1 in the direction of x2.
+    """Return the next number of the dtype after x1 in the direction of x2.
 
     x1, x2: tensors of float32 or float64, broadcast; InvalidArgumentError otherwise.
 

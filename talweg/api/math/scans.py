@@ -46,7 +46,7 @@ def cumsum(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The sums of the elements up to each one along an axis, in x's shape and dtype.
+    """Compute the sums of the elements up to each one along an axis, in x's shape and dtype.
 
     x: a tensor of numbers of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave
     the element itself out.  reverse: sum from the end.
@@ -68,7 +68,7 @@ def cumprod(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The products of the elements up to each one along an axis, in x's shape and dtype.
+    """Compute the products of the elements up to each one along an axis, in x's shape and dtype.
 
     x: a tensor of numbers of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave
     the element itself out.  reverse: multiply from the end.  The derivative is exact at zeros.

@@ -73,7 +73,7 @@ def _rank(data: Tensor, ids: Tensor) -> int:
 
 @export("math.segment_sum")
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the rows of each segment; 0 where an id is missing.
+    """Compute the sum of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
     InvalidArgumentError for ids that decrease, are negative, or are not one for each row.
@@ -88,7 +88,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 @export("math.segment_prod")
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The product of the rows of each segment; 1 where an id is missing.
+    """Compute the product of the rows of each segment; 1 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
     InvalidArgumentError for ids that decrease, are negative, or are not one for each row.
@@ -103,7 +103,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 @export("math.segment_mean")
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The mean of the rows of each segment; 0 where an id is missing.
+    """Compute the mean of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...]; the
     mean of integers drops its fraction.  InvalidArgumentError for ids that decrease, are negative,
@@ -130,7 +130,7 @@ def _reduce_sorted_extreme(prim: Primitive, data: TensorLike, segment_ids: Tenso
 
 @export("math.segment_max")
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The largest of the rows of each segment; 0 where an id is missing.
+    """Return the largest of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of real numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
     InvalidArgumentError for ids that decrease, are negative, or are not one for each row.
@@ -144,7 +144,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 @export("math.segment_min")
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The smallest of the rows of each segment; 0 where an id is missing.
+    """Return the smallest of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of real numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
     InvalidArgumentError for ids that decrease, are negative, or are not one for each row.
@@ -192,7 +192,7 @@ def _reduce_unsorted_segments(
 def unsorted_segment_sum(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The sum of the rows of each segment; 0 for an empty one.
+    """Compute the sum of the rows of each segment; 0 for an empty one.
 
     data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
     [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose shape does
@@ -209,7 +209,7 @@ def unsorted_segment_sum(
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The product of the rows of each segment; 1 for an empty one.
+    """Compute the product of the rows of each segment; 1 for an empty one.
 
     data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
     [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose shape does
@@ -226,7 +226,8 @@ def unsorted_segment_prod(
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The largest of the rows of each segment; the lowest number of the dtype for an empty one.
+    """Return the largest of the rows of each segment; the lowest number of the dtype for an empty
+    one.
 
     data [*ids, ...] of real numbers, segment_ids [*ids] in any order, negative ones are left out ->
     [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose shape does
@@ -243,7 +244,8 @@ def unsorted_segment_max(
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The smallest of the rows of each segment; the highest number of the dtype for an empty one.
+    """Return the smallest of the rows of each segment; the highest number of the dtype for an empty
+    one.
 
     data [*ids, ...] of real numbers, segment_ids [*ids] in any order, negative ones are left out ->
     [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose shape does
@@ -260,7 +262,7 @@ def unsorted_segment_min(
 def unsorted_segment_mean(
     data: Any, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The mean of the rows of each segment; 0 for an empty one.
+    """Compute the mean of the rows of each segment; 0 for an empty one.
 
     data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
     [num_segments, ...]; integers give floats as in `tf.truediv`.  InvalidArgumentError for an
@@ -282,7 +284,7 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The sum of the rows of each segment over the square root of their number; 0 for none.
+    """Compute the sum of the rows of each segment over the square root of their number; 0 for none.
 
     data [*ids, ...] of floats, segment_ids [*ids] in any order, negative ones are
     left out -> [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose

@@ -64,7 +64,7 @@ def segment_sum(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sums of the rows `data[indices]` with equal ids; 0 where an id is missing.
+    """Compute the sums of the rows `data[indices]` with equal ids; 0 where an id is missing.
 
     data [m, ...] of real numbers, indices [n] of rows, segment_ids [n] sorted -> [k, ...] with k
     the last id + 1, or num_segments.  InvalidArgumentError for indices out of range, or ids that
@@ -89,7 +89,7 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The means of the rows `data[indices]` with equal ids; 0 where an id is missing.
+    """Compute the means of the rows `data[indices]` with equal ids; 0 where an id is missing.
 
     data [m, ...] of floats, indices [n] of rows, segment_ids [n] sorted -> [k, ...] with k the
     last id + 1, or num_segments.  InvalidArgumentError for indices out of range, or ids that
@@ -118,7 +118,8 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sums of the rows `data[indices]` with equal ids over the square root of their number.
+    """Compute the sums of the rows `data[indices]` with equal ids over the square root of their
+    number.
 
     data [m, ...] of floats, indices [n] of rows, segment_ids [n] sorted -> [k, ...] with k the
     last id + 1, or num_segments.  InvalidArgumentError for indices out of range, or ids that

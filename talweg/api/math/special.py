@@ -161,7 +161,7 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.erf")
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
-    """The error function, 2/√π ∫₀ˣ e^(-t²) dt.
+    """Compute the error function, 2/√π ∫₀ˣ e^(-t²) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -187,7 +187,7 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.erfinv")
 def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The number whose error function is x; infinite at -1 and 1, NaN beyond.
+    """Return the number whose error function is x; infinite at -1 and 1, NaN beyond.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -200,7 +200,7 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.erfcinv")
 def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The number whose complementary error function is x; infinite at 0 and 2, NaN beyond.
+    """Return the number whose complementary error function is x; infinite at 0 and 2, NaN beyond.
 
     x: a tensor of floats; TypeError or InvalidArgumentError otherwise.
 
@@ -216,7 +216,7 @@ def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.ndtri")
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """The quantile of the standard normal distribution; infinite at 0 and 1.
+    """Compute the quantile of the standard normal distribution; infinite at 0 and 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 

@@ -39,7 +39,7 @@ def _terms(inputs: Any, function: str) -> list:
 
 @export("math.add_n", "add_n")
 def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape and one dtype; nothing is broadcast.
+    """Compute the sum of tensors of one shape and one dtype; nothing is broadcast.
 
     inputs: a list of tensors or `IndexedSlices`.  ValueError for an empty list,
     InvalidArgumentError if shapes or dtypes differ.
@@ -73,7 +73,7 @@ def accumulate_n(
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of tensors of one shape and one dtype, which may be stated beside them.
+    """Compute the sum of tensors of one shape and one dtype, which may be stated beside them.
 
     inputs: a list of tensors.  ValueError for an empty list or shapes that differ, TypeError if
     `tensor_dtype` is not the tensors'.
@@ -107,7 +107,7 @@ def accumulate_n(
 
 @export("math.polyval")
 def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The polynomial with these coefficients, highest power first, at x, by Horner's rule.
+    """Compute the polynomial with these coefficients, highest power first, at x, by Horner's rule.
 
     coeffs: a list of tensors that broadcast against x; ValueError if it is no list.
 

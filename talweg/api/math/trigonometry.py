@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @export("math.sin", "sin")
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sine of an angle in radians.
+    """Compute the sine of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -28,7 +28,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.cos", "cos")
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The cosine of an angle in radians.
+    """Compute the cosine of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -41,7 +41,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.tan", "tan")
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The tangent of an angle in radians.
+    """Compute the tangent of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -54,7 +54,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.asin", "asin")
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].
+    """Return the angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -67,7 +67,7 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.acos", "acos")
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [0, π] whose cosine is x; NaN outside [-1, 1].
+    """Return the angle in [0, π] whose cosine is x; NaN outside [-1, 1].
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -80,7 +80,7 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.atan", "atan")
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in (-π/2, π/2) whose tangent is x.
+    """Return the angle in (-π/2, π/2) whose tangent is x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -93,7 +93,7 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.sinh", "sinh")
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The hyperbolic sine, (eˣ - e⁻ˣ) / 2.
+    """Compute the hyperbolic sine, (eˣ - e⁻ˣ) / 2.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -106,7 +106,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.cosh", "cosh")
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The hyperbolic cosine, (eˣ + e⁻ˣ) / 2.
+    """Compute the hyperbolic cosine, (eˣ + e⁻ˣ) / 2.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -119,7 +119,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.tanh", "tanh", "nn.tanh")
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The hyperbolic tangent, (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ).
+    """Compute the hyperbolic tangent, (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ).
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -132,7 +132,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.asinh", "asinh")
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The number whose hyperbolic sine is x.
+    """Return the number whose hyperbolic sine is x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -145,7 +145,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.acosh", "acosh")
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The number >= 0 whose hyperbolic cosine is x; NaN below 1.
+    """Return the number >= 0 whose hyperbolic cosine is x; NaN below 1.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -158,7 +158,7 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.atanh", "atanh")
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The number whose hyperbolic tangent is x; infinite at -1 and 1.
+    """Return the number whose hyperbolic tangent is x; infinite at -1 and 1.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -171,7 +171,7 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.atan2", "atan2")
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [-π, π] between the positive x axis and the point (x, y).
+    """Return the angle in [-π, π] between the positive x axis and the point (x, y).
 
     y, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.
 

@@ -307,7 +307,7 @@ def depthwise_conv2d_backprop_input(
     dilations: WindowLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `depthwise_conv2d` for its input, of shape `input_sizes`."""
+    """Compute the gradient of `depthwise_conv2d` for its input, of shape `input_sizes`."""
     function = "depthwise_conv2d_backprop_input"
     params, first = _depthwise_geometry(function, strides, padding, data_format, dilations)
     shape = integers(input_sizes, function, "input_sizes")
@@ -330,7 +330,7 @@ def depthwise_conv2d_backprop_filter(
     dilations: WindowLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `depthwise_conv2d` for its filter, of shape `filter_sizes`."""
+    """Compute the gradient of `depthwise_conv2d` for its filter, of shape `filter_sizes`."""
     function = "depthwise_conv2d_backprop_filter"
     params, first = _depthwise_geometry(function, strides, padding, data_format, dilations)
     shape = integers(filter_sizes, function, "filter_sizes")

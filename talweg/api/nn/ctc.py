@@ -226,7 +226,7 @@ def ctc_greedy_decoder(
     merge_repeated: bool = True,
     blank_index: int | None = None,
 ) -> tuple[list[Any], Tensor]:
-    """The labels of the likeliest path: ([SparseTensor], -sum of its logits [batch, 1]).
+    """Return the labels of the likeliest path: ([SparseTensor], -sum of its logits [batch, 1]).
 
     inputs [time, batch, classes]; blank_index: the last class by default.
 
@@ -275,7 +275,8 @@ def _decoder_operands(inputs: TensorLike, lengths: Any) -> tuple[Any, Any]:
 def ctc_beam_search_decoder(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[Any], Tensor]:
-    """The `top_paths` likeliest label sequences: ([SparseTensor, ...], log p [batch, top_paths]).
+    """Return the `top_paths` likeliest label sequences: ([SparseTensor, ...], log p [batch,
+    top_paths]).
 
     inputs [time, batch, classes], of which the last is the blank.
 

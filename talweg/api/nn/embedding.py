@@ -38,7 +38,7 @@ def _table(params: object) -> Any:
 def embedding_lookup(
     params: TensorLike, ids: TensorLike, max_norm: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """The rows of `params` that `ids` name.
+    """Return the rows of `params` that `ids` name.
 
     params [n, ...], ids [...] of int32 or int64 -> [*ids.shape, ...].  A list of params holds the
     parts of one table, which are joined along their first axis.  With `max_norm`, rows of a larger

@@ -45,7 +45,8 @@ def fractional_max_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalPool:
-    """The maximum of windows that are about `pooling_ratio` wide; [batch, height, width, channels].
+    """Compute the maximum of windows that are about `pooling_ratio` wide; [batch, height, width,
+    channels].
 
     pooling_ratio: a number of at least 1, or a list of 4 (ValueError otherwise).  With
     `overlapping`, windows share their border elements.  seed 0 gives new windows in every call.
@@ -72,7 +73,7 @@ def fractional_avg_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalPool:
-    """The mean of windows that are about `pooling_ratio` wide; see `fractional_max_pool`."""
+    """Average windows that are about `pooling_ratio` wide; see `fractional_max_pool`."""
     function = "fractional_avg_pool"
     x, rows, columns = _sequences(function, value, pooling_ratio, pseudo_random, seed)
     spread, window, counts = _spread(x, rows, columns, overlapping, 0)

@@ -95,7 +95,7 @@ def conv2d_backprop_input_v2(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `tf.nn.conv2d` by its input, of which only the shape counts.
+    """Compute the gradient of `tf.nn.conv2d` by its input, of which only the shape counts.
 
     >>> import talweg as tf
     >>> tf.conv2d_backprop_input_v2(tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1]),
@@ -127,7 +127,7 @@ def conv2d_backprop_filter_v2(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `tf.nn.conv2d` by its filter, of which only the shape counts.
+    """Compute the gradient of `tf.nn.conv2d` by its filter, of which only the shape counts.
 
     >>> import talweg as tf
     >>> tf.conv2d_backprop_filter_v2(tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1]),

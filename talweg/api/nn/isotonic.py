@@ -46,7 +46,7 @@ def _pools(row: np.ndarray) -> list[int]:
 def isotonic_regression(
     inputs: TensorLike, decreasing: bool = True, axis: AxisLike = -1
 ) -> tuple[Any, ...]:
-    """The monotonic sequence nearest to `inputs` in squares along `axis`, and its runs.
+    """Return the monotonic sequence nearest to `inputs` in squares along `axis`, and its runs.
 
     inputs: real numbers; integers are computed in floats.  decreasing=False: rising sequences.
     Returns (output, segments): segments number the runs of equal values, from 0, int32.  The

@@ -53,7 +53,7 @@ def moments(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of x over axes: (mean, variance).
+    """Compute the mean and the variance of x over axes: (mean, variance).
 
     x: floats; 16-bit ones are summed in float32.  axes: a list of ints.  shift is not used.  The
     variance is mean(|x - mean|²).  InvalidArgumentError for an axis out of range.
@@ -88,7 +88,7 @@ def weighted_moments(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of x over axes, each element counted with its weight.
+    """Compute the mean and the variance of x over axes, each element counted with its weight.
 
     x: floats.  frequency_weights: what broadcasts with x; cast to its dtype.
     mean = sum(w x) / sum(w), variance = sum(w (x - mean)²) / sum(w); both 0 where sum(w) = 0.

@@ -133,7 +133,7 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The maximum of each window, in 1, 2 or 3 dimensions by the rank of the input.
+    """Compute the maximum of each window, in 1, 2 or 3 dimensions by the rank of the input.
 
     ksize, strides: an int or a list with one number per spatial axis, or per axis.  padding:
     "SAME", "VALID", or a list of pairs, one per axis.  data_format: "NWC", "NHWC", "NDHWC" or their
@@ -197,7 +197,7 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window (of its elements inside the input), in 1, 2 or 3 dimensions.
+    """Compute the mean of each window (of its elements inside the input), in 1, 2 or 3 dimensions.
 
     Arguments as in `max_pool`; padding "SAME" or "VALID".
 
@@ -309,7 +309,8 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The maxima of `max_pool2d`, and where in the image they are: (y * width + x) * channels + c.
+    """Compute the maxima of `max_pool2d`, and where in the image they are: (y * width + x) *
+    channels + c.
 
     With `include_batch_in_index` the images of a batch are counted through.  output_dtype: int32 or
     int64.

@@ -104,7 +104,7 @@ def Conv2DBackpropInput(
     dilations=ONES[:4],
     name=None,
 ):
-    """The gradient of `tf.nn.conv2d` for its input, of shape `input_sizes`."""
+    """Compute the gradient of `tf.nn.conv2d` for its input, of shape `input_sizes`."""
     padding = _padding(padding, explicit_paddings)
     return _input_gradient(
         "Conv2DBackpropInput",
@@ -132,7 +132,7 @@ def Conv2DBackpropFilter(
     dilations=ONES[:4],
     name=None,
 ):
-    """The gradient of `tf.nn.conv2d` for its filters, of shape `filter_sizes`."""
+    """Compute the gradient of `tf.nn.conv2d` for its filters, of shape `filter_sizes`."""
     padding = _padding(padding, explicit_paddings)
     return _filter_gradient(
         "Conv2DBackpropFilter",
@@ -164,7 +164,7 @@ def Conv3DBackpropInputV2(
     dilations=ONES,
     name=None,
 ):
-    """The gradient of `tf.nn.conv3d` for its input, of shape `input_sizes`."""
+    """Compute the gradient of `tf.nn.conv3d` for its input, of shape `input_sizes`."""
     return _input_gradient(
         "Conv3DBackpropInputV2",
         input_sizes,
@@ -189,7 +189,7 @@ def Conv3DBackpropFilterV2(
     dilations=ONES,
     name=None,
 ):
-    """The gradient of `tf.nn.conv3d` for its filters, of shape `filter_sizes`."""
+    """Compute the gradient of `tf.nn.conv3d` for its filters, of shape `filter_sizes`."""
     return _filter_gradient(
         "Conv3DBackpropFilterV2",
         input,
@@ -425,7 +425,7 @@ def AvgPool3D(*, input, ksize, strides, padding, data_format="NDHWC", name=None)
 
 @export("raw_ops.AvgPoolGrad", "raw_ops.AvgPool3DGrad")
 def AvgPoolGrad(*, orig_input_shape, grad, ksize, strides, padding, data_format=None, name=None):
-    """The gradient of an average pooling for its input, of shape `orig_input_shape`."""
+    """Compute the gradient of an average pooling for its input, of shape `orig_input_shape`."""
     return _average("AvgPoolGrad", orig_input_shape, grad, ksize, strides, padding, data_format)
 
 

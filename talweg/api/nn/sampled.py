@@ -140,7 +140,7 @@ def nce_loss(
     remove_accidental_hits: bool = False,
     name: str = "nce_loss",
 ) -> Tensor:
-    """The loss of noise-contrastive estimation, for each example.
+    """Compute the loss of noise-contrastive estimation, for each example.
 
     weights [num_classes, dim] (or parts of it in a list), biases [num_classes], labels of int64
     [batch, num_true], inputs [batch, dim] -> [batch].  Classes are sampled log-uniformly, each
@@ -199,7 +199,8 @@ def sampled_softmax_loss(
     seed: int | None = None,
     name: str = "sampled_softmax_loss",
 ) -> Tensor:
-    """The cross entropy of a softmax over the true and some sampled classes, for each example.
+    """Compute the cross entropy of a softmax over the true and some sampled classes, for each
+    example.
 
     Arguments as `nce_loss`; sampled classes that are true ones are taken out.
 

@@ -109,7 +109,7 @@ def conv1d_transpose(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose (the input gradient) of `conv1d`; filters [taps, out, in].
+    """Compute the transpose (the input gradient) of `conv1d`; filters [taps, out, in].
 
     `output_shape` is the shape of the result; windows over it must number as many as input has.
 
@@ -142,7 +142,7 @@ def conv2d_transpose(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose (the input gradient) of `conv2d`; filters [height, width, out, in].
+    """Compute the transpose (the input gradient) of `conv2d`; filters [height, width, out, in].
 
     `output_shape` is the shape of the result; windows over it must number as many as input has.
     """
@@ -170,7 +170,9 @@ def conv3d_transpose(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose (the input gradient) of `conv3d`; filters [depth, height, width, out, in]."""
+    """Compute the transpose (the input gradient) of `conv3d`; filters [depth, height, width, out,
+    in].
+    """
     first = channels_first(data_format, 3, "conv3d_transpose")
     return _convolve_transposed(
         "conv3d_transpose",
@@ -220,7 +222,9 @@ def atrous_conv2d_transpose(
     padding: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose (the input gradient) of `atrous_conv2d`; filters [height, width, out, in]."""
+    """Compute the transpose (the input gradient) of `atrous_conv2d`; filters [height, width, out,
+    in].
+    """
     function = "atrous_conv2d_transpose"
     value, filters = match_dtypes(value, filters)
     rates = per_axis(rate, 2, False, function, "rate")

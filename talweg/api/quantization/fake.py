@@ -148,7 +148,7 @@ def fake_quant_with_min_max_vars_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Gradient:
-    """The gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`.
+    """Compute the gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`.
 
     >>> import talweg as tf
     >>> found = tf.quantization.fake_quant_with_min_max_vars_gradient(
@@ -170,7 +170,8 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Gradient:
-    """The gradients of `fake_quant_with_min_max_vars_per_channel`; those of the range are vectors.
+    """Compute the gradients of `fake_quant_with_min_max_vars_per_channel`; those of the range are
+    vectors.
 
     >>> import talweg as tf
     >>> tf.quantization.fake_quant_with_min_max_vars_per_channel_gradient(
@@ -191,7 +192,7 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The gradient of `fake_quant_with_min_max_args` by `inputs`.
+    """Compute the gradient of `fake_quant_with_min_max_args` by `inputs`.
 
     >>> import talweg as tf
     >>> tf.quantization.fake_quant_with_min_max_args_gradient([1.0, 2.0], [9.0, 0.0]).numpy()

@@ -170,7 +170,7 @@ def dequantize(
     narrow_range: bool = False,
     dtype: DTypeLike = float32,
 ) -> Any:
-    """The numbers that a tensor of a quantized dtype stands for, float32 or bfloat16.
+    """Return the numbers that a tensor of a quantized dtype stands for, float32 or bfloat16.
 
     min_range, max_range, mode, axis: as they were given to `quantize`.  InvalidArgumentError for
     other modes and dtypes.

@@ -31,7 +31,7 @@ def ragged_fill_empty_rows(
 def ragged_fill_empty_rows_grad(
     reverse_index_map: Any, grad_values: Any, name: str | None = None
 ) -> Any:
-    """The gradients of `tf.ragged_fill_empty_rows`: (of the values, of the default).
+    """Compute the gradients of `tf.ragged_fill_empty_rows`: (of the values, of the default).
 
     >>> import talweg as tf
     >>> [x.numpy().tolist() for x in tf.ragged_fill_empty_rows_grad([0, 2], [1.0, 2.0, 3.0])]

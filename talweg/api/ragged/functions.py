@@ -270,7 +270,7 @@ def _join(parts: list, deep: bool = False) -> Any:
 
 @export("ragged.boolean_mask")
 def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
-    """The elements of `data` where `mask` is true, row by row.
+    """Return the elements of `data` where `mask` is true, row by row.
 
     mask: truth values; a matrix gives a ragged tensor.  ValueError where shapes do not fit.
 
@@ -319,7 +319,7 @@ def map_flat_values(op: Callable[..., Any], *args: object, **kwargs: object) -> 
 def row_splits_to_segment_ids(
     splits: Any, name: str | None = None, out_type: DTypeLike | None = None
 ) -> Tensor:
-    """The row of each element, for rows divided by `splits`.
+    """Return the row of each element, for rows divided by `splits`.
 
     >>> import talweg as tf
     >>> tf.ragged.row_splits_to_segment_ids([0, 2, 2, 3]).numpy()

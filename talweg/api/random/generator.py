@@ -315,7 +315,7 @@ class _Holder:
     "compat.v1.random.experimental.get_global_generator",
 )
 def get_global_generator() -> Generator:
-    """The generator that is shared by the program; made unforeseeable on first use.
+    """Return the generator that is shared by the program; made unforeseeable on first use.
 
     `tf.random.set_seed` does not touch it.
 

@@ -31,7 +31,7 @@ from talweg.prims.random.streams import STATE_SIZE, reserve_stream
     "compat.v1.random.experimental.create_rng_state",
 )
 def create_rng_state(seed: Any, alg: Any) -> Tensor:
-    """The state of a generator for a seed: int64, [3] for Philox, [2] for ThreeFry.
+    """Return the state of a generator for a seed: int64, [3] for Philox, [2] for ThreeFry.
 
     An integer of any size fills the words from the first; a vector is cut or padded in front.
 

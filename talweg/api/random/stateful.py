@@ -82,7 +82,9 @@ def set_random_seed(seed: Any) -> None:
 
 @export("compat.v1.get_seed", "compat.v1.random.get_seed")
 def get_seed(op_seed: Any) -> tuple[Any, ...]:
-    """The two seeds a call with the own seed `op_seed` (or None) uses; (None, None) without any."""
+    """Return the two seeds a call with the own seed `op_seed` (or None) uses; (None, None) without
+    any.
+    """
     seeds = randomness.get_seed(op_seed)
     return (None, None) if seeds == (0, 0) else seeds
 

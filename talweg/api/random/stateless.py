@@ -195,7 +195,7 @@ def split(seed: TensorLike, num: TensorLike = 2, alg: str = "auto_select") -> Te
     "compat.v1.random.experimental.stateless_fold_in",
 )
 def fold_in(seed: TensorLike, data: TensorLike, alg: str = "auto_select") -> Tensor:
-    """A new pair of seeds from a pair and an integer, such as the number of a step.
+    """Return a new pair of seeds from a pair and an integer, such as the number of a step.
 
     The result has the dtype of `data`.
 

@@ -64,7 +64,7 @@ def dct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The discrete cosine transform of type 1, 2, 3 or 4 along the last axis.
+    """Compute the discrete cosine transform of type 1, 2, 3 or 4 along the last axis.
 
     input: float32 or float64, [..., m]; n cuts or fills it up to n places first.  norm: None, or
     "ortho" for an orthogonal transform (not for type 1).  ValueError for another type, n or norm,
@@ -90,7 +90,8 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `tf.signal.dct`; without norm="ortho" up to the factor 2n (type 1: 2(n - 1)).
+    """Compute the inverse of `tf.signal.dct`; without norm="ortho" up to the factor 2n (type 1: 2(n
+    - 1)).
 
     >>> import talweg as tf
     >>> tf.signal.idct([4.0, 0.0]).numpy().tolist()
@@ -123,7 +124,7 @@ def mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The modified discrete cosine transform.   [..., n] -> [..., frames, l / 2].
+    """Compute the modified discrete cosine transform.   [..., n] -> [..., frames, l / 2].
 
     Frames overlap by half.  A frame (a, b, c, d) of length l, times window_fn(l), gives the type 4
     transform of (-c_r - d, a - b_r), where r reverses.  ValueError unless l is a multiple of 4.
@@ -151,7 +152,8 @@ def inverse_mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The signal of which `tf.signal.mdct` gave mdcts [..., frames, l / 2], but for its ends.
+    """Return the signal of which `tf.signal.mdct` gave mdcts [..., frames, l / 2], but for its
+    ends.
 
     >>> import talweg as tf
     >>> spectrum = tf.signal.mdct([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 4)

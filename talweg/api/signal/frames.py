@@ -93,7 +93,7 @@ def _pad_to_step(x: Tensor, length: int, step: int, value: object) -> Tensor:
 
 @export("signal.overlap_and_add")
 def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None) -> Tensor:
-    """The sum of frames placed frame_step apart.
+    """Compute the sum of frames placed frame_step apart.
 
     [..., frames, length] -> [..., (frames - 1) step + length].
 
@@ -161,7 +161,8 @@ def inverse_stft(
     window_fn: Callable | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """The signal of a short-time Fourier transform: frames by irfft, times a window, and added.
+    """Return the signal of a short-time Fourier transform: frames by irfft, times a window, and
+    added.
 
     With window_fn = tf.signal.inverse_stft_window_fn(frame_step, forward_window) it inverts
     `tf.signal.stft`, but for the ends.
@@ -184,7 +185,7 @@ def inverse_stft(
 def inverse_stft_window_fn(
     frame_step: int, forward_window_fn: Callable = hann_window, name: str | None = None
 ) -> Callable[..., Any]:
-    """A window for `tf.signal.inverse_stft` that undoes frames made with forward_window_fn.
+    """Return a window for `tf.signal.inverse_stft` that undoes frames made with forward_window_fn.
 
     It is w / Σ w², summed over all frames that overlap at a place; 0 where that sum is 0.
 

@@ -69,7 +69,7 @@ def ifft(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("signal.fft2d")
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """The Fourier transform along the last two axes; see `tf.signal.fft`.
+    """Compute the Fourier transform along the last two axes; see `tf.signal.fft`.
 
     >>> import talweg as tf
     >>> tf.signal.fft2d([[1.0, 2.0], [3.0, 4.0]]).numpy().tolist()
@@ -80,7 +80,7 @@ def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("signal.ifft2d")
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of `tf.signal.fft2d`.
+    """Compute the inverse of `tf.signal.fft2d`.
 
     >>> import talweg as tf
     >>> tf.signal.ifft2d([[4.0, 0.0], [0.0, 0.0]]).numpy().tolist()
@@ -91,7 +91,7 @@ def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("signal.fft3d")
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """The Fourier transform along the last three axes; see `tf.signal.fft`.
+    """Compute the Fourier transform along the last three axes; see `tf.signal.fft`.
 
     >>> import talweg as tf
     >>> tf.signal.fft3d([[[1.0, 2.0]]]).numpy().tolist()
@@ -102,7 +102,7 @@ def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("signal.ifft3d")
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of `tf.signal.fft3d`.
+    """Compute the inverse of `tf.signal.fft3d`.
 
     >>> import talweg as tf
     >>> tf.signal.ifft3d([[[3.0, -1.0]]]).numpy().tolist()
@@ -209,7 +209,8 @@ def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: tuple[Any, ...]) -> Tenso
 def rfft(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """The first n/2 + 1 frequencies of the Fourier transform of real numbers along the last axis.
+    """Return the first n/2 + 1 frequencies of the Fourier transform of real numbers along the last
+    axis.
 
     input_tensor: float32 or float64, [..., n]; fft_length: [m] cuts or fill it up to length m
     first. ValueError for other dtypes and scalars; InvalidArgumentError for a wrong fft_length.
@@ -225,7 +226,7 @@ def rfft(
 def irfft(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """The inverse of `tf.signal.rfft`, of length fft_length = [m], 2 (n - 1) by default.
+    """Compute the inverse of `tf.signal.rfft`, of length fft_length = [m], 2 (n - 1) by default.
 
     input_tensor: complex, [..., n].  ValueError for real numbers and scalars.
 
@@ -253,7 +254,7 @@ def rfft2d(
 def irfft2d(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """The inverse of `tf.signal.rfft2d`.
+    """Compute the inverse of `tf.signal.rfft2d`.
 
     >>> import talweg as tf
     >>> tf.signal.irfft2d(tf.signal.rfft2d([[1.0, 2.0], [3.0, 4.0]])).numpy().tolist()
@@ -279,7 +280,7 @@ def rfft3d(
 def irfft3d(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """The inverse of `tf.signal.rfft3d`.
+    """Compute the inverse of `tf.signal.rfft3d`.
 
     >>> import talweg as tf
     >>> tf.signal.irfft3d(tf.signal.rfft3d([[[1.0, 2.0]]])).numpy().tolist()
@@ -338,7 +339,8 @@ def fftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The Fourier transform along `axes` (all by default), cut or filled up to `fft_length` first.
+    """Compute the Fourier transform along `axes` (all by default), cut or filled up to `fft_length`
+    first.
 
     norm: "backward" (or None) scales the inverse, "forward" this transform, "ortho" both by the
     root.
@@ -358,7 +360,7 @@ def ifftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `tf.signal.fftnd`.
+    """Compute the inverse of `tf.signal.fftnd`.
 
     >>> import talweg as tf
     >>> tf.signal.ifftnd([[4.0, 6.0], [-2.0, -2.0]], axes=[0]).numpy().tolist()
@@ -395,7 +397,7 @@ def irfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `tf.signal.rfftnd`.
+    """Compute the inverse of `tf.signal.rfftnd`.
 
     >>> import talweg as tf
     >>> tf.signal.irfftnd(tf.signal.rfftnd([[1.0, 2.0], [3.0, 4.0]])).numpy().tolist()
@@ -423,7 +425,7 @@ def _roll(x: Tensor, axis: int, first: int) -> Tensor:
 
 @export("signal.fftshift")
 def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
-    """The zero frequency moved from the front to the middle, along `axes` (all by default).
+    """Return the zero frequency moved from the front to the middle, along `axes` (all by default).
 
     >>> import talweg as tf
     >>> tf.signal.fftshift([0, 1, 2, -2, -1]).numpy().tolist()
@@ -437,7 +439,7 @@ def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = Non
 
 @export("signal.ifftshift")
 def ifftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
-    """The inverse of `tf.signal.fftshift`.
+    """Compute the inverse of `tf.signal.fftshift`.
 
     >>> import talweg as tf
     >>> tf.signal.ifftshift([-2, -1, 0, 1, 2]).numpy().tolist()

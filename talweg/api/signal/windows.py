@@ -53,7 +53,7 @@ def hann_window(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The Hann window ½ - ½ cos(2πj/n), [window_length].
+    """Return the Hann window ½ - ½ cos(2πj/n), [window_length].
 
     n is window_length if it is even and `periodic`, else window_length - 1.  ValueError for a dtype
     that is not floating-point, InvalidArgumentError for a negative length.
@@ -73,7 +73,7 @@ def hamming_window(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The Hamming window 0.54 - 0.46 cos(2πj/n), [window_length]; arguments as hann_window.
+    """Return the Hamming window 0.54 - 0.46 cos(2πj/n), [window_length]; arguments as hann_window.
 
     >>> import talweg as tf
     >>> tf.signal.hamming_window(4, dtype=tf.float64).numpy().round(3).tolist()
@@ -87,7 +87,7 @@ def hamming_window(
 def kaiser_window(
     window_length: TensorLike, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """The Kaiser window I₀(β √(1 - x²)) / I₀(β) for x from -1 to 1, [window_length].
+    """Return the Kaiser window I₀(β √(1 - x²)) / I₀(β) for x from -1 to 1, [window_length].
 
     ValueError for a dtype that is not floating-point, InvalidArgumentError for a length below 1.
 
@@ -126,7 +126,7 @@ def kaiser_bessel_derived_window(
 def vorbis_window(
     window_length: TensorLike, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """The power complementary window sin(½π sin²(π(j + ½)/n)), [n = window_length].
+    """Compute the power complementary window sin(½π sin²(π(j + ½)/n)), [n = window_length].
 
     >>> import talweg as tf
     >>> tf.signal.vorbis_window(2).numpy().round(4).tolist()

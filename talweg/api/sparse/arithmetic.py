@@ -97,7 +97,7 @@ def _ones(x: SparseTensor) -> SparseTensor:
 
 @export("sparse.maximum")
 def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The larger element of two sparse tensors of one shape, at the places of either.
+    """Return the larger element of two sparse tensors of one shape, at the places of either.
 
     >>> import talweg as tf
     >>> x = tf.SparseTensor([[0]], [-1.0], [2])
@@ -111,7 +111,7 @@ def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
 
 @export("sparse.minimum")
 def minimum(sp_a: TensorLike, sp_b: TensorLike, name: str | None = None) -> SparseTensor:
-    """The smaller element of two sparse tensors of one shape, at the places of either.
+    """Return the smaller element of two sparse tensors of one shape, at the places of either.
 
     >>> import talweg as tf
     >>> x = tf.SparseTensor([[0]], [-1.0], [2])
@@ -161,7 +161,7 @@ def reduce_sum_(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of the values over `axis` (an int, a list, or None for all).
+    """Compute the sum of the values over `axis` (an int, a list, or None for all).
 
     >>> import talweg as tf
     >>> tf.sparse.reduce_sum(tf.SparseTensor([[0, 1], [0, 2]], [5, 7], [2, 3]), axis=1).numpy()
@@ -179,7 +179,7 @@ def reduce_max(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The largest of the values over `axis`, and 0 where there is none.
+    """Return the largest of the values over `axis`, and 0 where there is none.
 
     Only values that are kept count: zeros that are not kept are no candidates.
 
@@ -235,7 +235,7 @@ def sparse_dense_matmul(
     adjoint_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of two matrices of which one is sparse; a dense matrix.
+    """Compute the product of two matrices of which one is sparse; a dense matrix.
 
     adjoint_a, adjoint_b: use the conjugate transpose.  Both have gradients: of the sparse one, its
     values.  InvalidArgumentError where inner sizes, dtypes or ranks do not fit.
@@ -304,7 +304,8 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def fill_empty_rows(
     sp_input: SparseTensor, default_value: TensorLike, name: str | None = None
 ) -> tuple[Any, ...]:
-    """The tensor with `default_value` first in each row without values; which rows these are.
+    """Return the tensor with `default_value` first in each row without values; which rows these
+    are.
 
     default_value: a scalar.
 

@@ -53,7 +53,7 @@ def edit_distance(
 
 @export("fingerprint")
 def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None = None) -> Tensor:
-    """A fingerprint of 8 bytes of each row, [n, 8] uint8, the same in every process.
+    """Return a fingerprint of 8 bytes of each row, [n, 8] uint8, the same in every process.
 
     data: of at least one axis (InvalidArgumentError otherwise), any dtype; the bytes of a row are
     hashed, of rows of several strings their hashes.  method: "farmhash64".

@@ -95,7 +95,7 @@ def select_where(x: SparseTensor, chosen: object, dims: list[Any] | None = None)
 
 @export("sparse.from_dense")
 def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
-    """The elements of a tensor that are not zero (false, empty), with their places.
+    """Return the elements of a tensor that are not zero (false, empty), with their places.
 
     tensor: rank 1 or more, any dtype.  InvalidArgumentError for a scalar.
 
@@ -120,7 +120,7 @@ def to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The whole tensor; `default_value` (zero, or an empty string) where there is no value.
+    """Return the whole tensor; `default_value` (zero, or an empty string) where there is no value.
 
     InvalidArgumentError for places outside the shape and, if `validate_indices`, for places that
     are out of order or repeated.  TypeError if sp_input is not sparse.
@@ -187,7 +187,7 @@ def reshape(sp_input: TensorLike, shape: ShapeLike, name: str | None = None) -> 
 def transpose(
     sp_input: SparseTensor, perm: AxisLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The tensor with its axes permuted: axis perm[i] becomes axis i; reversed by default.
+    """Return the tensor with its axes permuted: axis perm[i] becomes axis i; reversed by default.
 
     ValueError if perm is no permutation.
 
@@ -209,7 +209,7 @@ def transpose(
 def expand_dims(
     sp_input: SparseTensor, axis: AxisLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The tensor with an axis of size 1 put in before `axis`; at the end by default.
+    """Return the tensor with an axis of size 1 put in before `axis`; at the end by default.
 
     >>> import talweg as tf
     >>> tf.sparse.expand_dims(tf.SparseTensor([[1]], [5], [2]), 0).shape
@@ -248,7 +248,7 @@ def eye(
 
 @export("sparse.retain")
 def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
-    """The values, with their places, where `to_retain`, a vector of truth values, is true.
+    """Return the values, with their places, where `to_retain`, a vector of truth values, is true.
 
     ValueError for another number of truth values than of values; InvalidArgumentError where only
     the run knows these numbers (TensorFlow leaves values out, then).
@@ -272,7 +272,8 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
 def slice_(
     sp_input: SparseTensor, start: TensorLike, size: TensorLike, name: str | None = None
 ) -> SparseTensor:
-    """The part of the tensor from `start`, `size` long along each axis (or as far as there is).
+    """Return the part of the tensor from `start`, `size` long along each axis (or as far as there
+    is).
 
     >>> import talweg as tf
     >>> tf.sparse.slice(tf.SparseTensor([[3]], [5], [4]), [2], [2]).indices.numpy()
@@ -304,7 +305,8 @@ def split(
     axis: AxisLike | None = None,
     name: str | None = None,
 ) -> list[Any]:
-    """The tensor cut into `num_split` parts along `axis`; the first ones are longer by up to 1.
+    """Return the tensor cut into `num_split` parts along `axis`; the first ones are longer by up to
+    1.
 
     >>> import talweg as tf
     >>> parts = tf.sparse.split(tf.SparseTensor([[0], [2]], [5, 6], [3]), 2, axis=0)
@@ -363,7 +365,7 @@ def concat(
     expand_nonconcat_dims: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """The tensors one after the other along `axis`.
+    """Return the tensors one after the other along `axis`.
 
     expand_nonconcat_dims: other sizes may differ, the largest counts; otherwise
     InvalidArgumentError where they do.
@@ -423,7 +425,7 @@ def to_indicator(sp_input: TensorLike, vocab_size: TensorLike, name: str | None 
 
 @export("sparse.mask")
 def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
-    """The slices of `a` whose indices are not among `mask_indices`.
+    """Return the slices of `a` whose indices are not among `mask_indices`.
 
     >>> import talweg as tf
     >>> a = tf.IndexedSlices(tf.constant([1.0, 2.0]), tf.constant([0, 3]))

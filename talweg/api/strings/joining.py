@@ -63,7 +63,7 @@ def reduce_join(
     separator: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The strings along an axis, or some, or all, joined.
+    """Return the strings along an axis, or some, or all, joined.
 
     axis: an integer or a list of them, the first of which changes fastest; all
     axes if it is None.  OutOfRangeError for an axis that there is not, InvalidArgumentError for one

@@ -121,7 +121,7 @@ def length_v1(input: TensorLike, name: str | None = None, unit: str = "BYTE") ->
 
 @export("strings.length")
 def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """The number of bytes, or of characters with unit "UTF8_CHAR".
+    """Return the number of bytes, or of characters with unit "UTF8_CHAR".
 
     >>> import talweg as tf
     >>> int(tf.strings.length("abc"))

@@ -198,7 +198,7 @@ def _hash_buckets(
 
 @export("strings.to_hash_bucket")
 def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
-    """A hash of each string modulo the number of buckets, int64: MurmurHash64A.
+    """Return a hash of each string modulo the number of buckets, int64: MurmurHash64A.
 
     >>> import talweg as tf
     >>> int(tf.strings.to_hash_bucket("TensorFlow", 3)) < 3

@@ -71,7 +71,7 @@ def _matches(s: bytes, pattern: bytes) -> bool:
 
 @export("strings.regex_full_match")
 def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
-    """Whether all of each string is a match of `pattern`, a scalar string; bool.
+    """Return whether all of each string is a match of `pattern`, a scalar string; bool.
 
     The time is linear in the text for any pattern.  InvalidArgumentError for what is no pattern.
 

@@ -60,7 +60,7 @@ def _separator(sep: object) -> Any:
 def split(
     input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
 ) -> RaggedTensor:
-    """The words of each string, a RaggedTensor with one more axis; of a scalar, a vector.
+    """Return the words of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
     Words end at `sep`, a scalar string, or at any blanks if it is None or ""; after `maxsplit`
     cuts the rest is one word.
@@ -132,7 +132,7 @@ def string_split_v1(
 
 @export("strings.bytes_split")
 def bytes_split(input: TensorLike, name: str | None = None) -> RaggedTensor:
-    """The bytes of each string, a RaggedTensor with one more axis; of a scalar, a vector.
+    """Return the bytes of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
     >>> import talweg as tf
     >>> tf.strings.bytes_split(["ab", "c"]).to_list()

@@ -54,7 +54,8 @@ def unicode_decode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The characters of each string as int32, a RaggedTensor with one more axis; a scalar's vector.
+    """Return the characters of each string as int32, a RaggedTensor with one more axis; a scalar's
+    vector.
 
     input_encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE" or any that Python knows; errors: "replace"
     what is no character by `replacement_char`, "ignore" it, or "strict": InvalidArgumentError;
@@ -95,7 +96,8 @@ def unicode_split(
     replacement_char: int = 0xFFFD,
     name: str | None = None,
 ) -> Tensor:
-    """The characters of each string, a RaggedTensor with one more axis; of a scalar, a vector.
+    """Return the characters of each string, a RaggedTensor with one more axis; of a scalar, a
+    vector.
 
     input_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE"; errors as in `tf.strings.unicode_decode`.
 
@@ -209,7 +211,8 @@ def _script(character: int) -> int:
 
 @export("strings.unicode_script")
 def unicode_script(input: TensorLike, name: str | None = None) -> Any:
-    """The number of the script of each character, an int32 (ICU's UScriptCode); -1 of no character.
+    """Return the number of the script of each character, an int32 (ICU's UScriptCode); -1 of no
+    character.
 
     >>> import talweg as tf
     >>> tf.strings.unicode_script([ord("a"), ord("."), ord("я")]).numpy()

@@ -262,7 +262,7 @@ def kl_divergence(
     allow_nan_stats: bool = True,
     name: str | None = None,
 ) -> Any:
-    """The Kullback-Leibler divergence; NotImplementedError if nobody registered one.
+    """Compute the Kullback-Leibler divergence; NotImplementedError if nobody registered one.
 
     >>> import talweg.compat.v1 as tf
     >>> d = tf.distributions

@@ -47,7 +47,7 @@ def conv1d(
     name: str | None = None,
     reuse: object = None,
 ) -> Any:
-    """A convolution of sequences.   [batch, steps, channels] -> [batch, steps', filters]
+    """Compute a convolution of sequences.   [batch, steps, channels] -> [batch, steps', filters]
 
     The arguments mean what they mean for `tf.compat.v1.layers.conv2d`.
 
@@ -82,7 +82,7 @@ def conv2d(
     name: str | None = None,
     reuse: object = None,
 ) -> Any:
-    """A convolution of images.   [batch, rows, columns, channels] -> [batch, r, c, filters]
+    """Compute a convolution of images.   [batch, rows, columns, channels] -> [batch, r, c, filters]
 
     kernel [*kernel_size, channels, filters] and bias [filters] are variables in a scope called
     `name`, or "conv2d" with a number.  kernel_size, strides, dilation_rate: one integer or one for
@@ -154,7 +154,8 @@ def conv2d_transpose(
     name: str | None = None,
     reuse: object = None,
 ) -> Any:
-    """The transpose of a convolution of images: an axis of n becomes n stride, or a little more.
+    """Compute the transpose of a convolution of images: an axis of n becomes n stride, or a little
+    more.
 
     kernel [*kernel_size, filters, channels]; the arguments mean what they mean for `conv2d`.
 
@@ -188,7 +189,8 @@ def conv3d_transpose(
     name: str | None = None,
     reuse: object = None,
 ) -> Any:
-    """The transpose of a convolution of volumes; see `tf.compat.v1.layers.conv2d_transpose`.
+    """Compute the transpose of a convolution of volumes; see
+    `tf.compat.v1.layers.conv2d_transpose`.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -225,7 +227,7 @@ def separable_conv1d(
     name: str | None = None,
     reuse: object = None,
 ) -> Any:
-    """A convolution of each channel of sequences by itself, then one of all channels.
+    """Compute a convolution of each channel of sequences by itself, then one of all channels.
 
     The arguments mean what they mean for `tf.compat.v1.layers.separable_conv2d`.
 
@@ -264,7 +266,8 @@ def separable_conv2d(
     name: str | None = None,
     reuse: object = None,
 ) -> Any:
-    """A convolution of each channel of images by itself, then one of all channels at each place.
+    """Compute a convolution of each channel of images by itself, then one of all channels at each
+    place.
 
     depthwise_kernel [*kernel_size, channels, depth_multiplier], pointwise_kernel [1, 1, channels
     depth_multiplier, filters] and bias [filters] are variables in a scope called `name`, or

@@ -314,7 +314,8 @@ def profile(
     cmd: str = "scope",
     options: Mapping[str, Any] | int = 0,
 ) -> Any:
-    """The parameters, float operations and times of a graph, as a tree; they are printed, too.
+    """Return the parameters, float operations and times of a graph, as a tree; they are printed,
+    too.
 
     graph: the default graph by default.  run_meta: the `RunMetadata` of a run, for times.  cmd:
     "scope" or "graph" (a GraphNodeProto: by the parts of names) or "op" (a MultiGraphNodeProto: by

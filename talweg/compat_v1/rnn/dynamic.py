@@ -48,7 +48,8 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: object = None,
 ) -> tuple[Any, Any]:
-    """A network over inputs [batch, time, n]: the outputs [batch, time, m] and the last state.
+    """Return a network over inputs [batch, time, n]: the outputs [batch, time, m] and the last
+    state.
 
     inputs: a tensor or a nest of them.  sequence_length: how long each sequence is, [batch];
     beyond, outputs are zero and states stay.  initial_state: of the structure of
@@ -185,7 +186,7 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: str | None = None,
 ) -> tuple[Any, Any, Any]:
-    """A network whose inputs, states and outputs a function decides step by step.
+    """Return a network whose inputs, states and outputs a function decides step by step.
 
     loop_fn(time, cell_output, cell_state, loop_state) gives (finished [batch], next input, next
     state, what to put out, next loop state); it is first called with time 0 and None for the rest,

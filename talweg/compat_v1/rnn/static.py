@@ -96,7 +96,7 @@ def static_rnn(
     sequence_length: TensorLike | None = None,
     scope: object = None,
 ) -> tuple[list, Any]:
-    """A network over a list of inputs [batch, n]: the list of outputs and the last state.
+    """Return a network over a list of inputs [batch, n]: the list of outputs and the last state.
 
     initial_state: of the structure of `cell.state_size`; zeros of `dtype` if None.
     sequence_length: how long each sequence is, [batch]; beyond, outputs are zero and states stay.

@@ -23,7 +23,7 @@ else:
 @export("compat.v1.train.summary_iterator")
 @as_it_is
 def summary_iterator(path: PathLike) -> Iterator[Any]:
-    """The Event messages of an event file, one after the other; the first says its version.
+    """Return the Event messages of an event file, one after the other; the first says its version.
 
     NotFoundError if there is no file, DataLossError where a record is cut off or changed: the
     events before it have been given by then.

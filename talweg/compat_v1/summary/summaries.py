@@ -118,7 +118,7 @@ def scalar(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Any:
-    """A string tensor, a serialized Summary with one number.
+    """Return a string tensor, a serialized Summary with one number.
 
     name: of the operation, and with the scopes in force the tag.  tensor: a real scalar.
     collections: those of the graph that get the result, ["summaries"] by default, for `merge_all`.
@@ -147,7 +147,7 @@ def histogram(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Any:
-    """A string tensor, a serialized Summary with a histogram of real values of any shape.
+    """Return a string tensor, a serialized Summary with a histogram of real values of any shape.
 
     The arguments are those of `scalar`.  InvalidArgumentError for values that are not finite.
 
@@ -180,7 +180,7 @@ def image(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Any:
-    """A string tensor, a serialized Summary with the first `max_outputs` images, as PNG.
+    """Return a string tensor, a serialized Summary with the first `max_outputs` images, as PNG.
 
     tensor: `[count, height, width, channels]` with 1, 3 or 4 channels; uint8, or floats, which are
     scaled image by image so that the greatest magnitude is seen.  The other arguments are those of
@@ -205,7 +205,7 @@ def audio(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Any:
-    """A string tensor, a serialized Summary with the first `max_outputs` sounds, as WAV.
+    """Return a string tensor, a serialized Summary with the first `max_outputs` sounds, as WAV.
 
     tensor: `[count, length]` or `[count, length, channels]`, float32 in [-1, 1].  sample_rate: a
     float32 scalar, in Hz.  The other arguments are those of `scalar`.
@@ -227,7 +227,7 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Any:
-    """A string tensor, a serialized Summary with a tensor of any shape and dtype.
+    """Return a string tensor, a serialized Summary with a tensor of any shape and dtype.
 
     summary_metadata: a SummaryMetadata message, in which the description and the name to display
     are filled in.  The other arguments are those of `scalar`.
@@ -248,7 +248,8 @@ def tensor_summary(
 @export("compat.v1.summary.text")
 @as_it_is
 def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None) -> Any:
-    """A string tensor, a serialized Summary with strings of any shape; ValueError for others.
+    """Return a string tensor, a serialized Summary with strings of any shape; ValueError for
+    others.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -288,7 +289,7 @@ def _refuse_eager() -> None:
 def merge(
     inputs: TensorLike, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Any:
-    """A string tensor, one serialized Summary with the values of several.
+    """Return a string tensor, one serialized Summary with the values of several.
 
     collections: those of the graph that get the result, none by default.  RuntimeError in eager
     execution, ValueError for no inputs, TypeError for what are no strings, InvalidArgumentError
@@ -338,7 +339,7 @@ def merge_all(
 @export("compat.v1.summary.all_v2_summary_ops")
 @as_it_is
 def all_v2_summary_ops() -> Any:
-    """The operations that `tf.summary` made in the default graph; None in eager execution."""
+    """Return the operations `tf.summary` made in the default graph; None in eager execution."""
     if dispatch.context.base is None:
         return None
     return default_graph().get_collection(SUMMARIES)

@@ -228,7 +228,7 @@ def get_checkpoint_state(
 
 @export("train.latest_checkpoint", "compat.v1.train.latest_checkpoint")
 def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:
-    """The path of the newest checkpoint of a folder; None if there is none.
+    """Return the path of the newest checkpoint of a folder; None if there is none.
 
     >>> import talweg as tf
     >>> tf.train.latest_checkpoint("a folder that is not there") is None
@@ -242,7 +242,7 @@ def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = No
 
 @export("compat.v1.train.checkpoint_exists")
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
-    """Whether there is a checkpoint of this path.
+    """Return whether there is a checkpoint of this path.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.train.checkpoint_exists("a path that is not there")
@@ -328,7 +328,7 @@ class CheckpointReader:
 
 @export("train.load_checkpoint", "compat.v1.train.load_checkpoint")
 def load_checkpoint(ckpt_dir_or_file: PathLike) -> CheckpointReader:
-    """A reader of a checkpoint, or of the newest one of a folder.
+    """Return a reader of a checkpoint, or of the newest one of a folder.
 
     ValueError if the folder has none, NotFoundError if there is no such checkpoint.
 
@@ -360,7 +360,7 @@ def checkpoint_path(folder_or_path: Any) -> str:
 
 @export("train.load_variable", "compat.v1.train.load_variable")
 def load_variable(ckpt_dir_or_file: PathLike, name: str) -> Any:
-    """The value of one variable in a checkpoint; NotFoundError if it is not there.
+    """Return the value of one variable in a checkpoint; NotFoundError if it is not there.
 
     >>> import talweg as tf
     >>> tf.train.load_variable("a path that is not there", "v")
@@ -391,7 +391,7 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[..., Any] | None = None,
 ) -> Iterator[str]:
-    """The paths of new checkpoints of a folder as they appear; it waits for the next one.
+    """Return the paths of new checkpoints of a folder as they appear; it waits for the next one.
 
     After `timeout` seconds without one it ends, or calls `timeout_fn` and ends if that says True.
 

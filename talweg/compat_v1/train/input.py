@@ -61,7 +61,7 @@ def input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> Any:
-    """A queue of the rows of a tensor, again and again, which threads keep full.
+    """Return a queue of the rows of a tensor, again and again, which threads keep full.
 
     shuffle: in another order each time.  num_epochs: how often; then the queue is closed.
     ValueError for a scalar.
@@ -90,7 +90,7 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> Any:
-    """A queue of strings (names of files), for a reader; ValueError for an empty list."""
+    """Return a queue of strings (names of files), for a reader; ValueError for an empty list."""
     if isinstance(string_tensor, (list, tuple)) and not string_tensor:
         raise value_error("TW207", "string_input_producer requires a non-null input tensor")
     x = convert_to_tensor(string_tensor, string)
@@ -109,7 +109,7 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """A queue of the numbers 0, 1, ..., limit - 1."""
+    """Return a queue of the numbers 0, 1, ..., limit - 1."""
     numbers = look_up("range")(limit)
     return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, None, name)
 
@@ -124,7 +124,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list:
-    """A slice of each tensor, of the same row; ValueError for an empty list."""
+    """Return a slice of each tensor, of the same row; ValueError for an empty list."""
     _queues()
     tensors = [convert_to_tensor(x) for x in tensor_list]
     if not tensors:

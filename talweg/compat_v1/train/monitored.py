@@ -405,7 +405,8 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
     summary_dir: Any = None,
     save_graph_def: bool = True,
 ) -> MonitoredSession:
-    """A MonitoredSession that saves checkpoints in `checkpoint_dir` and goes on from the last.
+    """Return a MonitoredSession that saves checkpoints in `checkpoint_dir` and goes on from the
+    last.
 
     They are saved every ten minutes unless `save_checkpoint_secs` or `save_checkpoint_steps` says
     otherwise (None for both: never).  Summaries are written to `summary_dir`, by default

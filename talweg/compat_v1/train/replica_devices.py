@@ -36,7 +36,8 @@ def replica_device_setter(
     ps_ops: list | None = None,
     ps_strategy: Callable[[Any], int] | None = None,
 ) -> Callable[[Any], str] | None:
-    """A function for `tf.device` that notes tasks of a cluster; None without parameter servers.
+    """Return a function for `tf.device` that notes tasks of a cluster; None without parameter
+    servers.
 
     Operations of the types ps_ops, by default variables and tables, go to the tasks of ps_device in
     turn (or as ps_strategy says), others to worker_device.  Devices are notes here: all operations

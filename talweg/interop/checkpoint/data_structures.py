@@ -269,7 +269,9 @@ def wrap_container(value: object) -> Any:
 
 @export("__internal__.tracking.wrap")
 def wrap_or_unwrap(value: object) -> Any:
-    """A trackable container for a list, tuple or dictionary; what NoDependency holds; the value."""
+    """Return a trackable container for a list, tuple or dictionary; what NoDependency holds; the
+    value.
+    """
     if isinstance(value, NoDependency):
         return value.value
     if isinstance(value, Trackable):
@@ -285,7 +287,7 @@ def wrap_or_unwrap(value: object) -> Any:
 
 @export("__internal__.tracking.sticky_attribute_assignment")
 def sticky_attribute_assignment(trackable: Any, name: str, value: object) -> Any:
-    """The value that an attribute gets: containers are wrapped, and become children."""
+    """Return the value that an attribute gets: containers are wrapped, and become children."""
     wrapped = wrap_or_unwrap(value)
     if isinstance(value, NoDependency):
         return wrapped

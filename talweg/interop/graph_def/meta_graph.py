@@ -52,7 +52,8 @@ def export_meta_graph(
     save_debug_info: bool = False,
     **unused: object,
 ) -> Any:
-    """The graph and its collections as a MetaGraphDef; written to `filename` if that is given.
+    """Return the graph and its collections as a MetaGraphDef; written to `filename` if that is
+    given.
 
     Variables, tensors, operations, numbers and strings of collections are in it; other things are
     left out.  `export_scope` and the last four arguments are accepted.

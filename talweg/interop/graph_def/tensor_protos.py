@@ -135,7 +135,7 @@ def fill_shape(values: np.ndarray, dims: tuple) -> np.ndarray:
 @export("make_ndarray", "compat.v1.make_ndarray")
 @as_it_is
 def make_ndarray(tensor: object) -> np.ndarray:
-    """The array of a `TensorProto`.
+    """Return the array of a `TensorProto`.
 
     ValueError if what it holds does not fit its shape, TypeError for a dtype without values.
 
@@ -156,7 +156,7 @@ def make_tensor_proto(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:
-    """A `TensorProto` of an array, number, list or eager tensor.
+    """Return a `TensorProto` of an array, number, list or eager tensor.
 
     Several numbers are bytes (`tensor_content`).  A single one, booleans, complex numbers and
     strings stand in the field of their dtype (`float_val`, ...), and so do values that do not fill

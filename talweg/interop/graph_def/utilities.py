@@ -34,7 +34,7 @@ def _source(text: str) -> str:
 @export("compat.v1.graph_util.extract_sub_graph")
 @as_it_is
 def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> Any:
-    """The part of a GraphDef that the nodes named `dest_nodes` need, as a GraphDef.
+    """Return the part of a GraphDef that the nodes named `dest_nodes` need, as a GraphDef.
 
     TypeError if `graph_def` is none, or `dest_nodes` no list; AssertionError for missing nodes.
 
@@ -72,7 +72,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> Any:
 @export("compat.v1.graph_util.remove_training_nodes")
 @as_it_is
 def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
-    """A GraphDef without Identity and CheckNumerics nodes, except `protected_nodes`.
+    """Return a GraphDef without Identity and CheckNumerics nodes, except `protected_nodes`.
 
     Nodes that others wait for, and Identities that wait themselves, stay.
 
@@ -120,7 +120,7 @@ def _beyond(text: str, bridges: dict) -> str:
 @export("compat.v1.graph_util.must_run_on_cpu")
 @as_it_is
 def must_run_on_cpu(node: Node, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether TensorFlow runs a node (NodeDef or operation) on the CPU whatever it is told.
+    """Return whether TensorFlow runs a node (NodeDef or operation) on the CPU whatever it is told.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.graph_util.must_run_on_cpu(tf.NodeDef(name="x", op="Placeholder"))
@@ -144,7 +144,7 @@ def must_run_on_cpu(node: Node, pin_variables_on_cpu: bool = False) -> bool:
 @export("compat.v1.graph_util.tensor_shape_from_node_def_name")
 @as_it_is
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> Any:
-    """The shape of the tensor that an input of a NodeDef names; KeyError if there is none.
+    """Return the shape of the tensor that an input of a NodeDef names; KeyError if there is none.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default() as graph:

@@ -98,7 +98,7 @@ class Fingerprint:
 
 @export("saved_model.experimental.read_fingerprint")
 def read_fingerprint(export_dir: Any) -> Fingerprint:
-    """The fingerprint of a saved model; FileNotFoundError if it has none.
+    """Return the fingerprint of a saved model; FileNotFoundError if it has none.
 
     >>> import tempfile
     >>> import talweg as tf

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def load(
     export_dir: PathLike, tags: Sequence[str] | None = None, options: LoadOptions | None = None
 ) -> Any:
-    """The object that `tf.saved_model.save` wrote, here or in TensorFlow.
+    """Return the object that `tf.saved_model.save` wrote, here or in TensorFlow.
 
     Its attributes are there by name, variables with their values; its functions run the traces
     that were saved, and have gradients; `signatures` has the signatures.  tags: which of several
@@ -61,7 +61,7 @@ def load(
 
 @export("__internal__.saved_model.parse_saved_model")
 def parse_saved_model(export_dir: Any) -> Any:
-    """The message of a saved model; OSError if there is none in the folder."""
+    """Return the message of a saved model; OSError if there is none in the folder."""
     return read_saved_model(os.fspath(export_dir))
 
 
@@ -131,7 +131,7 @@ def _check_tags(tags: Any, meta_graph: Any, folder: str) -> None:
     "compat.v1.saved_model.loader.maybe_saved_model_directory",
 )
 def contains_saved_model(export_dir: Any) -> bool:
-    """Whether a folder holds a saved model.
+    """Return whether a folder holds a saved model.
 
     >>> import talweg as tf
     >>> tf.saved_model.contains_saved_model("no such folder")

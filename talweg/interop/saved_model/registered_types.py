@@ -68,7 +68,7 @@ def register_revived_type(
 
 @export("__internal__.saved_model.load.registered_identifiers")
 def registered_identifiers() -> list[str]:
-    """The identifiers of `register_revived_type`."""
+    """Return the identifiers of `register_revived_type`."""
     return list(_REGISTERED)
 
 

@@ -12,7 +12,7 @@ from talweg.compat_v1.graphs import default_graph
 @export("compat.v1.saved_model.main_op.main_op")
 @as_it_is
 def main_op() -> Any:
-    """An operation that initializes all variables and tables of the default graph.
+    """Return an operation that initializes all variables and tables of the default graph.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

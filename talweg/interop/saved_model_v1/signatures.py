@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @export("compat.v1.saved_model.build_tensor_info", "compat.v1.saved_model.utils.build_tensor_info")
 @as_it_is
 def build_tensor_info(tensor: Any) -> Any:
-    """The name, dtype and shape of a tensor of a graph, as a message; a variable gives its read.
+    """Return the name, dtype and shape of a tensor of a graph, as a message; a variable gives its
+    read.
 
     RuntimeError in eager execution.
 
@@ -51,7 +52,7 @@ def build_tensor_info(tensor: Any) -> Any:
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: Any = None, import_scope: str | None = None
 ) -> Any:
-    """The tensor of a graph that a message names.
+    """Return the tensor of a graph that a message names.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -76,7 +77,7 @@ def build_signature_def(
     method_name: str | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A signature of dictionaries of `build_tensor_info`s.
+    """Return a signature of dictionaries of `build_tensor_info`s.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.saved_model.build_signature_def(method_name="predict").method_name
@@ -104,7 +105,7 @@ def _infos(tensors: dict[Any, Any], what: str) -> dict[str, Any]:
 )
 @as_it_is
 def predict_signature_def(inputs: dict[Any, Any], outputs: dict[Any, Any]) -> Any:
-    """A signature for predictions, of dictionaries of tensors; ValueError if one is empty.
+    """Return a signature for predictions, of dictionaries of tensors; ValueError if one is empty.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -134,7 +135,7 @@ def _check(tensor: object, dtype: DTypeLike, what: str) -> Any:
 def classification_signature_def(
     examples: TensorLike, classes: TensorLike, scores: TensorLike
 ) -> Any:
-    """A signature from examples (strings) to classes (strings), scores (float32), or both.
+    """Return a signature from examples (strings) to classes (strings), scores (float32), or both.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -161,7 +162,7 @@ def classification_signature_def(
 )
 @as_it_is
 def regression_signature_def(examples: TensorLike, predictions: TensorLike) -> Any:
-    """A signature from examples (strings) to predictions (float32).
+    """Return a signature from examples (strings) to predictions (float32).
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -182,7 +183,7 @@ def regression_signature_def(examples: TensorLike, predictions: TensorLike) -> A
 )
 @as_it_is
 def is_valid_signature(signature_def: Any) -> bool:
-    """Whether a signature is one that servers know: to predict, classify or regress.
+    """Return whether a signature is one that servers know: to predict, classify or regress.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.saved_model.is_valid_signature(tf.saved_model.build_signature_def())

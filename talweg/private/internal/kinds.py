@@ -37,13 +37,13 @@ export_value(
 
 @export("__internal__.eager_context.eager_mode")
 def eager_mode() -> contextlib.AbstractContextManager:
-    """A block whose operations run at once, even inside a function that is traced."""
+    """Return a block whose operations run at once, even inside a function that is traced."""
     return dispatch.eagerly()
 
 
 @export("__internal__.tf2.enabled")
 def tf2_enabled() -> bool:
-    """Whether TensorFlow 2's behaviour is in force."""
+    """Return whether TensorFlow 2's behaviour is in force."""
     return True
 
 
@@ -51,7 +51,8 @@ def tf2_enabled() -> bool:
 def smart_cond(
     pred: Any, true_fn: Callable | None = None, false_fn: Callable | None = None, name: str = ""
 ) -> Any:
-    """The result of `true_fn` or `false_fn`; only one is traced where the graph knows `pred`.
+    """Return the result of `true_fn` or `false_fn`; only one is traced where the graph knows
+    `pred`.
 
     pred: a bool, 0 or 1, or a tensor.  TypeError for functions that cannot be called, and for
     predicates of other types.

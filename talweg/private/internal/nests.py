@@ -91,7 +91,7 @@ def _walk_up_to(
 def flatten_up_to(
     shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list:
-    """The parts of `input_tree` that stand where `shallow_tree` has leaves.
+    """Return the parts of `input_tree` that stand where `shallow_tree` has leaves.
 
     TypeError or ValueError where the two differ, as `assert_shallow_structure` says.
 
@@ -126,7 +126,7 @@ def flatten_with_joined_string_paths(
 
 @export("__internal__.nest.yield_flat_paths")
 def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tuple]:
-    """The keys that lead to each leaf.
+    """Return the keys that lead to each leaf.
 
     >>> import talweg as tf
     >>> list(tf.__internal__.nest.yield_flat_paths({"b": [1, 2], "a": 3}))
@@ -187,7 +187,7 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwa
 def get_traverse_shallow_structure(
     traverse_fn: Callable[[Any], Any], structure: object, expand_composites: bool = False
 ) -> Any:
-    """A structure of bools that ends where `traverse_fn` does not want to go deeper.
+    """Return a structure of bools that ends where `traverse_fn` does not want to go deeper.
 
     traverse_fn: gives a bool for a part, or a structure of bools for its parts.  TypeError for
     anything else.
@@ -223,7 +223,7 @@ def get_traverse_shallow_structure(
 
 @export("__internal__.nest.list_to_tuple")
 def list_to_tuple(structure: object) -> Any:
-    """A structure with tuples in place of its lists.
+    """Return a structure with tuples in place of its lists.
 
     >>> import talweg as tf
     >>> tf.__internal__.nest.list_to_tuple([1, {"a": [2]}])
@@ -237,19 +237,19 @@ def list_to_tuple(structure: object) -> Any:
 
 @export("__internal__.nest.is_mapping")
 def is_mapping(obj: object) -> bool:
-    """Whether an object is a mapping."""
+    """Return whether an object is a mapping."""
     return isinstance(obj, Mapping)
 
 
 @export("__internal__.nest.is_attrs")
 def is_attrs(obj: object) -> bool:
-    """Whether an object is of a class that `attr.s` made."""
+    """Return whether an object is of a class that `attr.s` made."""
     return nests.kind_of(obj) == nests.ATTRS
 
 
 @export("__internal__.nest.sequence_like")
 def sequence_like(instance: Any, args: Iterable) -> Any:
-    """A container like `instance` of other parts, which are in the order of flattening."""
+    """Return a container like `instance` of other parts, which are in the order of flattening."""
     return nests.rebuild(instance, list(args))
 
 

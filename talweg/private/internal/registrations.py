@@ -71,7 +71,7 @@ def set_using_mixed_precision_policy(is_using_mixed_precision: bool) -> None:
 
 @export("__internal__.train.is_mixed_precision_graph_rewrite_enabled")
 def is_mixed_precision_graph_rewrite_enabled() -> bool:
-    """Whether graphs are rewritten to compute in 16 bits: talweg has no such rewrite."""
+    """Return whether graphs are rewritten to compute in 16 bits: talweg has no such rewrite."""
     return False
 
 
@@ -114,14 +114,14 @@ def _debiasing(variable: Any) -> tuple:
 
 @export("__internal__.get_name_scope")
 def get_name_scope() -> str:
-    """The name scope in force, without the `/` at its end."""
+    """Return the name scope in force, without the `/` at its end."""
     return get_current_name_scope()
 
 
 @export("__internal__.load_context")
 @contextmanager
 def load_context(load_options: Any) -> Iterator[None]:
-    """A block in which a model is loaded with these options."""
+    """Return a block in which a model is loaded with these options."""
     before = REGISTERED.get("load_options")
     REGISTERED["load_options"] = load_options
     try:
@@ -134,7 +134,7 @@ def load_context(load_options: Any) -> Iterator[None]:
 def execute_fn_for_device(
     device_branch_fns: dict, default_fn: Callable[[], Any], name: str = "execute_fn"
 ) -> Any:
-    """The result of the function for the device that is in force, CPU if none is."""
+    """Return the result of the function for the device that is in force, CPU if none is."""
     device = str(dispatch.context.device or "CPU").upper()
     kinds = {kind.upper(): function for kind, function in device_branch_fns.items()}
     found = next((f for kind, f in kinds.items() if kind in device), default_fn)
@@ -157,7 +157,7 @@ class ControlStatus:
 
 @export("__internal__.autograph.control_status_ctx")
 def control_status_ctx() -> ControlStatus:
-    """Whether code is converted here."""
+    """Return whether code is converted here."""
     return ControlStatus(status.converting)
 
 
@@ -182,7 +182,7 @@ def tf_convert(
 
 @export("__internal__.ops.is_resource_variable")
 def is_resource_variable(var: Any) -> bool:
-    """Whether something is a variable."""
+    """Return whether something is a variable."""
     return isinstance(var, look_up("Variable"))
 
 
