@@ -332,13 +332,9 @@ class GradientTape(dispatch.Recorder):
         for t, g in zip(targets, seeds):
             if not g.shape.is_compatible_with(t.shape):
                 raise value_error(
-                    "TW204",
-                    f"output_gradients has shape {g.shape}, the target {t.shape}",
-                    "one gradient of the target's shape for each target",
+                    "TW204", f"output_gradients has shape {g.shape}", f"its target's, {t.shape}"
                 )
-        return [
-            require_same_shape(g, t, "output_gradients of a target") for t, g in zip(targets, seeds)
-        ]
+        return [require_same_shape(g, t, "output_gradients") for t, g in zip(targets, seeds)]
 
     def _sweep(self, targets: list, seeds: list, flat_sources: list) -> list:
         """Gradients by tensors and variables; a variable's is the sum over its reads."""

@@ -28,7 +28,7 @@ HOST = {
     "transforms": "dct irfft rfft",
     "random numbers": "drawn_box index_shuffle random_binomial random_bounded_normal random_gamma "
     "random_order random_poisson",
-    "places": "histogram invert_permutation max_pool_with_argmax suppress suppress_classes",
+    "places": "invert_permutation max_pool_with_argmax suppress suppress_classes",
 }
 HOST_ONLY = {name for names in HOST.values() for name in names.split()}
 PARTLY = {  # for some dtypes or parameters
