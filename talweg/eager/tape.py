@@ -331,8 +331,9 @@ class GradientTape(dispatch.Recorder):
         seeds: list = [convert_to_tensor(g, dtype=t.dtype) for g, t in zip(flat, targets)]
         for t, g in zip(targets, seeds):
             if not g.shape.is_compatible_with(t.shape):
+                text = f"output_gradients has shape {g.shape}, the target {t.shape}"
                 raise value_error(
-                    "TW204", f"output_gradients has shape {g.shape}", f"its target's, {t.shape}"
+                    "TW204", text, "one gradient of the target's shape for each target"
                 )
         return [require_same_shape(g, t, "output_gradients") for t, g in zip(targets, seeds)]
 
