@@ -216,8 +216,7 @@ def set_logical_device_configuration(device: Any, logical_devices: Sequence[Any]
 
 @export("config.experimental.set_memory_growth")
 def set_memory_growth(device: object, enable: bool) -> None:
-    """Return whether memory of a GPU is taken as it is needed; JAX takes most of it at once
-    otherwise.
+    """Set whether memory of a GPU is taken as it is needed; JAX takes most of it at once otherwise.
 
     ValueError for a CPU; RuntimeError once something ran through XLA.  It is one choice for all
     GPUs, the last one.
@@ -341,7 +340,7 @@ _thread_accessors("intra_op")
 
 @export("config.run_functions_eagerly", "config.experimental_run_functions_eagerly")
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Return whether `tf.function` shall run its Python function as it is.
+    """Set whether `tf.function` shall run its Python function as it is.
 
     >>> import talweg as tf
     >>> tf.config.run_functions_eagerly(True)

@@ -58,19 +58,19 @@ def get_verbosity() -> int:
 
 @export("compat.v1.logging.log")
 def log(level: int, msg: str | None, *args: Any, **kwargs: Any) -> None:
-    """Return a message of some level."""
+    """Log a message of some level."""
     logger().log(level, msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.vlog")
 def vlog(level: int, msg: object, *args: Any, **kwargs: Any) -> None:
-    """Return a message of some level."""
+    """Log a message of some level."""
     logger().log(level, msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.debug")
 def debug(msg: object, *args: Any, **kwargs: Any) -> None:
-    """Return a message for those who look for a fault."""
+    """Log a message of level DEBUG."""
     logger().debug(msg, *args, **kwargs)
 
 
@@ -100,7 +100,7 @@ def fatal(msg: object, *args: Any, **kwargs: Any) -> None:
 
 @export("compat.v1.logging.log_if")
 def log_if(level: int, msg: str, condition: TensorLike, *args: object) -> None:
-    """Return a message, if `condition` holds."""
+    """Log a message, if `condition` holds."""
     if condition:
         logger().log(level, msg, *args)
 
@@ -113,13 +113,13 @@ def _count(key: tuple) -> int:
 
 @export("compat.v1.logging.log_every_n")
 def log_every_n(level: int, msg: str, n: int, *args: object) -> None:
-    """Return a message at the first and then every `n`-th call with it."""
+    """Log a message at the first and then every `n`-th call with it."""
     log_if(level, msg, not _count(("every", msg)) % n, *args)
 
 
 @export("compat.v1.logging.log_first_n")
 def log_first_n(level: int, msg: str, n: int, *args: object) -> None:
-    """Return a message at the first `n` calls with it."""
+    """Log a message at the first `n` calls with it."""
     log_if(level, msg, _count(("first", msg)) < n, *args)
 
 

@@ -49,7 +49,7 @@ AUTO_REUSE = export_value(ReuseMode.AUTO_REUSE, "compat.v1.AUTO_REUSE")
 
 @export("compat.v1.no_regularizer")
 def no_regularizer(_: Any) -> None:
-    """Return a regularizer that adds no loss, for variables of a scope that has another one.
+    """Add no loss: a regularizer for variables of a scope that has another one.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.no_regularizer(1.0)

@@ -351,7 +351,7 @@ class GradientTape(dispatch.Recorder):
         return results
 
     def _pull_back(self, targets: list, seeds: list, tensors: list) -> list:
-        """Return the reverse sweep; in a graph its operations have a name scope of their own."""
+        """Run the reverse sweep; in a graph its operations have a name scope of their own."""
         graph = dispatch.context.base
         if graph is None:
             return pullback(self._records or [], targets, seeds, tensors)

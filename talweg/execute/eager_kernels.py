@@ -18,7 +18,7 @@ import numpy as np
 
 from talweg.core import settings
 from talweg.core.lazy import LazyModule
-from talweg.kernels.broadcasting import joined
+from talweg.kernels.broadcasting import apply_in_long_loops
 from talweg.kernels.numpy_blas import neighbours
 from talweg.passes.faults import CompilerFaultError, is_missing_llvm, is_raised, report
 from talweg.passes.reasons import SpecializationError
@@ -76,7 +76,7 @@ class HeavyKernels:
                 return results if prim.multiple else results[0]
         start = time.perf_counter()
         if prim.elementwise and len(arrays) == 2 and not params:
-            result = kernel(joined, prim.numpy, *arrays)
+            result = kernel(apply_in_long_loops, prim.numpy, *arrays)
         else:
             result = kernel(prim.numpy, *arrays, **params)
         if native_kernel:  # not for such values, of which there may be more

@@ -281,7 +281,7 @@ def _present(step: Step, values: list) -> list:
 
 
 def _reserve(step: Step, values: list, params: dict, state: object) -> None:
-    """Return the next blocks of an operation's own random stream, initially its seeds.
+    """Reserve the next blocks of an operation's own random stream, initially its seeds.
 
     Threads share streams, so a state that knows of them hands out the blocks.
     """

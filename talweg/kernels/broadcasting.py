@@ -17,8 +17,8 @@ LONG = 1024  # numbers of an inner loop, of which what surrounds it is a small p
 SHORT = 64  # an inner loop that needs no help
 
 
-def repeats(x: np.ndarray, y: np.ndarray) -> int:
-    """How often y is to be repeated to lie along x's last axes; 0 where that helps nothing."""
+def count_repeats(x: np.ndarray, y: np.ndarray) -> int:
+    """Count how often to repeat y along x's last axes; 0 where that does not help."""
     count = y.size
     if not 1 < count < SHORT or x.size < LONG * count or not x.flags.c_contiguous:
         return 0
@@ -38,9 +38,9 @@ def repeats(x: np.ndarray, y: np.ndarray) -> int:
     return max(best, min(rows & -rows, power))
 
 
-def joined(kernel: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> Any:
-    """kernel(x, y), elementwise, by long inner loops where y is short."""
-    times = repeats(x, y)
+def apply_in_long_loops(kernel: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> Any:
+    """Apply an elementwise kernel to x and y, by long inner loops where y is short."""
+    times = count_repeats(x, y)
     if times * y.size < SHORT:
         return kernel(x, y)
     length = times * y.size

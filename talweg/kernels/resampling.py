@@ -9,8 +9,8 @@ import numpy as np
 SHORT = 8  # how many numbers behind the axis are taken one by one
 
 
-def weighted_taps(x: np.ndarray, places: np.ndarray, weights: np.ndarray, axis: int) -> np.ndarray:
-    """Σₖ weights[i, k] x[..., places[i, k], ...], the new axis in the old one's place.
+def sum_taps(x: np.ndarray, places: np.ndarray, weights: np.ndarray, axis: int) -> np.ndarray:
+    """Sum taps: Σₖ weights[i, k] x[..., places[i, k], ...], the new axis in place of the old one.
 
     NumPy moves what lies behind the axis by a call for each place: of few numbers, as the channels
     of a picture, it takes each by a place of its own.

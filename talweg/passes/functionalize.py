@@ -292,7 +292,7 @@ class _ProgramBuilder:
                 self.same[key] = self.slots[node]
 
     def _constant(self, node: Node) -> None:
-        """Return the slot of a constant, one for equal constants."""
+        """Assign a slot to a constant, one for equal constants."""
         content = node.params["value"]
         for other, slot in self.same.setdefault(("constant", content.digest), []):
             if other.has_array(content):

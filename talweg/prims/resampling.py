@@ -10,7 +10,7 @@ from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.kernels.resampling import weighted_taps
+from talweg.kernels.resampling import sum_taps
 from talweg.prims.indexing import POSITIONS, check_index, check_range, gather, scatter_rows
 from talweg.prims.layout import batch_to_front, reshape
 from talweg.prims.reduce import reduce_sum
@@ -48,7 +48,7 @@ class resample:
 
     def numpy(x: np.ndarray, places, weights, *, axis):
         check_range("resample", places, x.shape[axis])
-        return weighted_taps(x, places, weights, axis)
+        return sum_taps(x, places, weights, axis)
 
     def transpose_x(g, x, places, weights, *, axis):
         new, taps = places.dims

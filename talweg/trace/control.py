@@ -315,7 +315,7 @@ def loop_in_segments(
 
 
 def _shift_check(check: Callable[[Any], None], graph: BodyGraph) -> None:
-    """Return `check` for a body with one more variable in front."""
+    """Call `check` for a body with one more variable in front."""
     check(Shifted(graph.inputs[1:], graph.results[1:]))
 
 

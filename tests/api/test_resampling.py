@@ -6,7 +6,7 @@ import pytest
 import talweg as tf
 from talweg.api.image import weights
 from talweg.api.image.resampling import resample, taps, weights_of
-from talweg.kernels.resampling import weighted_taps
+from talweg.kernels.resampling import sum_taps
 from talweg.passes.specialize.program import StaticProgram
 from talweg.prims import resampling
 from tests.lower import declared
@@ -60,7 +60,7 @@ def test_sum_of_taps_is_the_product_and_so_is_its_gradient(axis, compiled):
 def test_kernel_gives_the_product_with_the_matrix(shape, axis):
     matrix = matrix_of("bicubic", 9, 14)
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    found = weighted_taps(x, *taps(matrix), axis)
+    found = sum_taps(x, *taps(matrix), axis)
     wanted = np.moveaxis(np.tensordot(matrix, x, ((1,), (axis,))), 0, axis)
     assert found.shape == wanted.shape and found.dtype == x.dtype
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)

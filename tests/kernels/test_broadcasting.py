@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from talweg.kernels.broadcasting import SHORT, joined
+from talweg.kernels.broadcasting import SHORT, apply_in_long_loops
 
 LONG = [  # shapes of x and y, of which NumPy's inner loop would be y's last axis
     ((30, 40, 3), (3,)),
@@ -27,7 +27,7 @@ OTHERS = [  # where NumPy is left alone: shapes that are not joined, or loops th
 
 
 def run(shape, other):
-    """What `joined` gives, what NumPy gives, and the shapes that the kernel was called with."""
+    """What the function gives, what NumPy gives, and the shapes that the kernel was called with."""
     random = np.random.default_rng(0)
     x, y = random.normal(size=shape).astype("f"), random.normal(size=other).astype("f")
     seen = []
@@ -36,7 +36,7 @@ def run(shape, other):
         seen.append((x.shape, y.shape))
         return np.subtract(x, y)
 
-    return joined(kernel, x, y), x - y, seen
+    return apply_in_long_loops(kernel, x, y), x - y, seen
 
 
 @pytest.mark.parametrize("shape, other", LONG)
@@ -56,4 +56,4 @@ def test_others_are_left_to_numpy(shape, other):
 
 def test_strided_operands_are_left_to_numpy():
     x = np.zeros((30, 40, 6), "f")[:, :, ::2]
-    assert joined(np.add, x, np.ones(3, "f")).sum() == x.size
+    assert apply_in_long_loops(np.add, x, np.ones(3, "f")).sum() == x.size

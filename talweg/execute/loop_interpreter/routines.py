@@ -48,7 +48,7 @@ def gemm(
 
 
 def clock(memory: BufferMemory, dtype: DType, place: Place) -> None:
-    """Return the time now, in a unit of its own."""
+    """Store the time now, in a unit of its own."""
     memory.write(place[0], np.array([place[1]]), np.array([time.perf_counter_ns()]), None)
 
 

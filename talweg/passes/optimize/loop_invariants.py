@@ -94,7 +94,7 @@ class LoopSimplifier:
         self.stacks: dict[Value, tuple[Value, NDArray]] = {}  # value -> result with its rows, which
 
     def before(self) -> None:
-        """Return all parts of the program that do not follow the loop."""
+        """Run all passes on the program that do not need the loop done."""
         _improve(self.inner)
         self._simplify()
         self._take_out_products()

@@ -343,7 +343,7 @@ class _Specializer:
         return equation.output
 
     def _stream(self, step: Step, params: dict) -> None:
-        """Return the next blocks of a stream."""
+        """Specialise the next blocks of a random stream."""
         ((operation, before, after),) = step.states
         apply, taken = self.static.apply, self.plain(before)
         state = self.static.stream(operation, params["seeds"])

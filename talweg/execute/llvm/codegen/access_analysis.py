@@ -149,7 +149,7 @@ class AccessAnalysis:
                 found.draws = True
 
     def _fast(self, loop: For, body: list, found: AccessFacts) -> None:
-        """Return the dims of tiles that run along this vector loop."""
+        """Find the dims of tiles that run along this vector loop."""
         for statement in body:
             if type(statement) is For:
                 self._fast(loop, statement.body, found)

@@ -374,7 +374,7 @@ class KernelEmitter:
         return ends[0], ends[1]
 
     def split(self, nest: list[For], counter: IRValue) -> None:
-        """Return the axes of collapsed loops from the number of the iteration."""
+        """Emit the indices of collapsed loops from the number of the iteration."""
         code, rest = self.code, counter
         for loop in reversed(nest[1:]):
             extent = loop.axis.extent

@@ -68,7 +68,7 @@ class ExecutionContext:
         constants: Mapping[Buffer, NDArray],
         offsets: Mapping[Buffer, int],
     ) -> None:
-        """Return the addresses of buffers that are not arguments of a call."""
+        """Store the addresses of buffers that are not arguments of a call."""
         start = self.arena.ctypes.data
         for place, buffer in enumerate(program.buffers):
             whole, offset = whole_of(buffer)
