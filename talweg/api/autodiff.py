@@ -97,7 +97,7 @@ def _number_of_slices(leaves: list) -> Any:
 def vectorized_map(
     fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Tensor:
-    """`fn` applied to every slice of `elems` (a nest) along the first axis, all at once.
+    """Return `fn` applied to every slice of `elems` (a nest) along the first axis, all at once.
 
     Returns a nest like `fn`'s result, with the axis in front.  Where slices differ in more than
     their values (tensors of different length, ragged or sparse elements, a Python value that is
@@ -254,7 +254,7 @@ def gradients_v1(
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list[Tensor]:
-    """`tf.gradients` with the arguments of TensorFlow 1; see there.
+    """Call `tf.gradients` with the arguments of TensorFlow 1; see there.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -313,7 +313,7 @@ def hessians_v1(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
 ) -> list[Tensor]:
-    """`tf.hessians` with the arguments of TensorFlow 1; see there.
+    """Call `tf.hessians` with the arguments of TensorFlow 1; see there.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

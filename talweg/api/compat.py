@@ -24,7 +24,7 @@ export_value((numbers.Complex, np.number), "compat.complex_types")
 
 @export("compat.as_bytes")
 def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
-    """Text as bytes; TypeError for what is neither text nor bytes.
+    """Return text as bytes; TypeError for what is neither text nor bytes.
 
     >>> import talweg as tf
     >>> tf.compat.as_bytes("a")
@@ -39,7 +39,7 @@ def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
 
 @export("compat.as_str", "compat.as_text")
 def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
-    """Bytes as text; TypeError for what is neither text nor bytes.
+    """Return bytes as text; TypeError for what is neither text nor bytes.
 
     >>> import talweg as tf
     >>> tf.compat.as_text(b"a")
@@ -54,7 +54,7 @@ def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
 
 @export("compat.as_str_any")
 def as_str_any(value: TensorLike, encoding: str = "utf-8") -> str:
-    """Bytes as text, anything else by `str`.
+    """Return bytes as text, anything else by `str`.
 
     >>> import talweg as tf
     >>> tf.compat.as_str_any(5)

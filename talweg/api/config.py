@@ -253,7 +253,8 @@ def _check_gpu(device: object, text: str) -> None:
 
 @export("config.experimental.get_device_details")
 def get_device_details(device: object) -> dict[Any, Any]:
-    """Details of a physical device: a GPU's name and compute capability; of a CPU none are known.
+    """Return details of a physical device: a GPU's name and compute capability; of a CPU none are
+    known.
 
     >>> import talweg as tf
     >>> tf.config.experimental.get_device_details(tf.config.list_physical_devices()[0])
@@ -308,7 +309,8 @@ def get_memory_usage(device: str) -> int:
 
 @export("config.experimental.reset_memory_stats")
 def reset_memory_stats(device: str) -> None:
-    """UnimplementedError for a GPU: JAX keeps the peak of the process; ValueError for the CPU."""
+    """Raise UnimplementedError for a GPU: JAX keeps the peak of the process; ValueError for the
+    CPU."""
     _of_jax(device)
     text = f"the peak of {device!r} is that of the process: JAX does not begin it anew"
     raise UnimplementedError(None, None, compose("TW402", text))
@@ -326,7 +328,7 @@ def _thread_accessors(kind: str) -> None:
             flags.threads.set(max(0, num_threads))
 
     get.__name__ = f"get_{kind}_parallelism_threads"
-    get.__doc__ = f"The number of {kind.replace('_', '-')} threads asked for; 0 if none was."
+    get.__doc__ = f"Return the number of {kind.replace('_', '-')} threads asked for; 0 if none was."
     set_.__name__ = f"set_{kind}_parallelism_threads"
     used = "programs compiled from now on use it" if kind == "intra_op" else "it is kept, not used"
     set_.__doc__ = f"Ask for a number of {kind.replace('_', '-')} threads; {used}."
@@ -391,7 +393,7 @@ def get_jit() -> str:
 
 @export("config.optimizer.set_experimental_options")
 def set_experimental_options(options: dict) -> None:
-    """Kept, for `get_experimental_options`."""
+    """Keep the options for `get_experimental_options`."""
     settings.optimizer.update(options)
 
 

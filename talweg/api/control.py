@@ -61,7 +61,7 @@ def cond(
     false_fn: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`true_fn()` if `pred` is true, `false_fn()` if not; only one of them is called.
+    """Return `true_fn()` if `pred` is true, `false_fn()` if not; only one of them is called.
 
     pred: a scalar, a tensor or not.  The result is what the chosen function returns.  TypeError if
     either cannot be called, ValueError if `pred` is no scalar.
@@ -235,7 +235,8 @@ def while_loop(
     maximum_iterations: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """`loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds, at most maximum_iterations.
+    """Return `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds, at most
+    maximum_iterations.
 
     loop_vars: a list or tuple, not empty, of values or nests of them; body returns as many, nested
     alike.  Returns what the body returned last, as tensors.  In a graph shape_invariants (a nest of

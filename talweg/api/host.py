@@ -56,7 +56,7 @@ def py_function(
     Tout: DTypeLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
+    """Return func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
 
     Tapes see what happens inside, so it has a gradient.  inp: tensors, or sparse and ragged ones
     and others that consist of tensors.  Tout: a dtype, or a list of as many as there are results
@@ -174,7 +174,7 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """func(*inp) on NumPy arrays; its results as tensors.  There is no gradient.
+    """Return func(*inp) on NumPy arrays; its results as tensors.  There is no gradient.
 
     A list or tuple of results gives a list of tensors, no result None.  Without `func` it is a
     decorator: `@tf.numpy_function(Tout=tf.float32)`.
@@ -220,7 +220,8 @@ def py_func(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """func(*inp) on NumPy arrays, called whenever the graph runs; at once in eager execution.
+    """Return func(*inp) on NumPy arrays, called whenever the graph runs; at once in eager
+    execution.
 
     Tout: a dtype, or a list of as many as there are results; with [] the result is an operation.
     When it runs: InvalidArgumentError if the results have other dtypes, or are fewer or more;
@@ -303,7 +304,7 @@ def get_build_info() -> dict[Any, Any]:
 
 @export("sysconfig.get_compile_flags")
 def get_compile_flags() -> list[Any]:
-    """Compiler flags for extensions in C++: none, as there is nothing to build against.
+    """Return compiler flags for extensions in C++: none, as there is nothing to build against.
 
     >>> import talweg as tf
     >>> tf.sysconfig.get_compile_flags()
@@ -314,7 +315,7 @@ def get_compile_flags() -> list[Any]:
 
 @export("sysconfig.get_link_flags")
 def get_link_flags() -> list[Any]:
-    """Linker flags for extensions in C++: none; see `get_compile_flags`."""
+    """Return linker flags for extensions in C++: none; see `get_compile_flags`."""
     return []
 
 

@@ -71,7 +71,8 @@ def _compose(structure: object, leaves: list) -> list:
 def pack_sequence_as(
     structure: object, flat_sequence: Sequence[Any], expand_composites: bool = False
 ) -> Any:
-    """`structure` with its leaves replaced by those of `flat_sequence`: the inverse of `flatten`.
+    """Return `structure` with its leaves replaced by those of `flat_sequence`: the inverse of
+    `flatten`.
 
     ValueError where the numbers of leaves differ, TypeError if flat_sequence is no sequence.
 
@@ -101,7 +102,7 @@ def pack_sequence_as(
 
 @export("nest.map_structure")
 def map_structure(func: PositionalFunction, *structure: Any, **kwargs: Any) -> Any:
-    """`func` of the corresponding leaves of each structure, in a structure like the first.
+    """Return `func` of the corresponding leaves of each structure, in a structure like the first.
 
     check_types=True: containers must have the same types.  expand_composites=False: take sparse and
     ragged tensors apart.  TypeError if `func` is not callable or types differ, ValueError where
@@ -133,7 +134,8 @@ def map_structure(func: PositionalFunction, *structure: Any, **kwargs: Any) -> A
 def assert_same_structure(
     nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """ValueError unless both have the same structure; TypeError where containers differ in type.
+    """Raise ValueError unless both have the same structure; TypeError where containers differ in
+    type.
 
     Dictionaries of any class with equal keys are the same, so are namedtuples of equal name and
     fields.  check_types=False compares only how leaves are nested.

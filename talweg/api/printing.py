@@ -183,7 +183,7 @@ def _writer(stream: Any) -> Callable[[str], Any]:
 
 @export("print")
 def print_(*inputs: Any, **kwargs: Any) -> Any:
-    """Prints tensors and other values, to the standard error by default.
+    """Print tensors and other values, to the standard error by default.
 
     In a graph it gives an operation that prints when it runs.
 

@@ -184,7 +184,7 @@ def _nodes_to_await(graph: Any, items: list) -> list:
 
 @export("tuple")
 def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
-    """`tensors` as a list; in a graph each of them is there when all are.
+    """Return `tensors` as a list; in a graph each of them is there when all are.
 
     control_inputs: what has to run besides.
 

@@ -59,7 +59,7 @@ for _name in (
 def convert_to_tensor(
     value: object, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
-    """`value` as a tensor.
+    """Return `value` as a tensor.
 
     Tensors are returned as they are, variables read; Python floats become float32, ints int32
     (int64 where they need it), arrays keep their dtype, lists are stacked.  `dtype` is demanded,
@@ -129,7 +129,8 @@ def _filling(array: np.ndarray, shape: TensorShape) -> Any:
 @implement_hook("cast")
 @export("cast", "dtypes.cast")
 def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """`x` as `dtype`: floats to integers truncate, complex numbers to real ones drop the rest."""
+    """Return `x` as `dtype`: floats to integers truncate, complex numbers to real ones drop the
+    rest."""
     dtype = as_dtype(dtype)
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)  # type: ignore
@@ -146,7 +147,7 @@ def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
 @export("saturate_cast", "dtypes.saturate_cast")
 def saturate_cast(value: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """`value` as `dtype`, clipped to the finite numbers of `dtype`, and of its own.
+    """Return `value` as `dtype`, clipped to the finite numbers of `dtype`, and of its own.
 
     Numbers of any shape and numeric dtype; complex numbers lose their imaginary part where `dtype`
     is real, and are clipped in both parts where it is complex.

@@ -66,7 +66,7 @@ def translate_arguments(
 
 
 def _documentation(target: str, new_names: dict) -> str:
-    lines = [f"`tf.{target}`, with the arguments of TensorFlow 1."]
+    lines = [f"Call `tf.{target}` with the arguments of TensorFlow 1."]
     renamed = [f"`{old}` is `{new}`" for old, new in new_names.items() if new != DROPPED]
     ignored = [f"`{old}`" for old, new in new_names.items() if new == DROPPED]
     if renamed:

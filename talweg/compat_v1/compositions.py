@@ -61,7 +61,7 @@ def constant(
 
 @export("compat.v1.div")
 def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y as Python 2 has it: rounded down for integers.
+    """Return x / y as Python 2 has it: rounded down for integers.
 
     >>> import talweg.compat.v1 as tf
     >>> int(tf.div(7, 2)), float(tf.div(7.0, 2.0))
@@ -74,7 +74,7 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("compat.v1.tuple")
 def tuple_(tensors: TensorLike, name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """`tensors` as a list; in a graph each of them is there when all are.
+    """Return `tensors` as a list; in a graph each of them is there when all are.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.tuple([1, 2])
@@ -85,7 +85,7 @@ def tuple_(tensors: TensorLike, name: str | None = None, control_inputs: Any = N
 
 @export("compat.v1.batch_gather")
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """Rows of `params` by `indices`, whose axes but the last one are axes of a batch.
+    """Return rows of `params` by `indices`, whose axes but the last one are axes of a batch.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.batch_gather([[1, 2], [3, 4]], [[1], [0]]).numpy()
@@ -98,7 +98,8 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 
 @export("compat.v1.clip_by_average_norm")
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
-    """`t`, scaled down so that its norm divided by its number of elements is at most `clip_norm`.
+    """Return `t`, scaled down so that its norm divided by its number of elements is at most
+    `clip_norm`.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.clip_by_average_norm([3.0, 4.0], 1.0).numpy()
@@ -193,7 +194,7 @@ def fused_batch_norm(
     name: str | None = None,
     exponential_avg_factor: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`x` normalized over all axes but the channels: (y, mean, variance).
+    """Return `x` normalized over all axes but the channels: (y, mean, variance).
 
     is_training: by the batch's own mean and variance, else by those given.  ValueError if they are
     not given then.
@@ -228,7 +229,7 @@ def fused_batch_norm(
 def relu_layer(
     x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
 ) -> Tensor:
-    """relu(x weights + biases).
+    """Return relu(x weights + biases).
 
     >>> import talweg.compat.v1 as tf
     >>> tf.nn.relu_layer([[1.0]], [[2.0]], [-3.0]).numpy()
@@ -241,7 +242,7 @@ def relu_layer(
 def xw_plus_b(
     x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
 ) -> Tensor:
-    """x weights + biases.
+    """Return x weights + biases.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.nn.xw_plus_b([[1.0]], [[2.0]], [-3.0]).numpy()
@@ -258,7 +259,7 @@ def space_to_batch(
     name: str | None = None,
     block_shape: Any = None,
 ) -> Any:
-    """Blocks of space as rows of the batch; `block_size` is for both axes of a picture."""
+    """Return blocks of space as rows of the batch; `block_size` is for both axes of a picture."""
     block = [block_size, block_size] if block_shape is None else block_shape
     return look_up("space_to_batch")(input, block, paddings)
 
@@ -271,7 +272,7 @@ def batch_to_space(
     name: str | None = None,
     block_shape: Any = None,
 ) -> Any:
-    """The opposite of `space_to_batch`."""
+    """Return the opposite of `space_to_batch`."""
     block = [block_size, block_size] if block_shape is None else block_shape
     return look_up("batch_to_space")(input, block, crops)
 
@@ -330,7 +331,7 @@ def print_(
     summarize: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`input_`, with `data` printed to the standard error whenever it is computed.
+    """Return `input_`, with `data` printed to the standard error whenever it is computed.
 
     data: a list of tensors, of each of which `summarize` (3) elements are shown.  first_n: how
     often to print at most.

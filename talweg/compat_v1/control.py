@@ -43,7 +43,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """`true_fn()` if `pred` is true, `false_fn()` if not.
+    """Return `true_fn()` if `pred` is true, `false_fn()` if not.
 
     pred: a scalar bool.  strict: whether a list of one result
     stays a list in eager mode.  fn1, fn2: older names
@@ -101,7 +101,7 @@ def while_loop(
     maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
 ) -> Tensor:
-    """`loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds; see `tf.while_loop`.
+    """Return `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds; see `tf.while_loop`.
 
     Unless return_same_structure, a single loop variable comes back without a list around it.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def convert_to_tensor_or_indexed_slices(
     value: Any, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Any:
-    """`value` as a tensor; IndexedSlices as they are."""
+    """Return `value` as a tensor; IndexedSlices as they are."""
     return value if isinstance(value, IndexedSlices) else look_up("convert_to_tensor")(value, dtype)
 
 
@@ -31,7 +31,7 @@ def convert_to_tensor_or_indexed_slices(
 def convert_to_tensor_or_sparse_tensor(
     value: Any, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Any:
-    """`value` as a tensor; a SparseTensor as it is, RuntimeError if it has another dtype."""
+    """Return `value` as a tensor; a SparseTensor as it is, RuntimeError if it has another dtype."""
     if isinstance(value, SparseTensor):
         if dtype is not None and value.dtype != dtype:
             raise RuntimeError(
@@ -43,13 +43,13 @@ def convert_to_tensor_or_sparse_tensor(
 
 @export("compat.v1.floor_div")
 def floor_div(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y, rounded down."""
+    """Return x / y, rounded down."""
     return look_up("math.floordiv")(x, y)
 
 
 @export("compat.v1.user_ops.my_fact")
 def my_fact() -> Any:
-    """A truth.
+    """Return a truth.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.user_ops.my_fact().numpy()
@@ -88,7 +88,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Any:
 
 @export("compat.v1.get_session_tensor")
 def get_session_tensor(handle: Any, dtype: DTypeLike, name: str | None = None) -> tuple:
-    """(a placeholder for the handle, the tensor)."""
+    """Return (a placeholder for the handle, the tensor)."""
     holder = look_up("compat.v1.placeholder")(look_up("string"), [])
     dtype = look_up("as_dtype")(dtype)
 
@@ -101,7 +101,7 @@ def get_session_tensor(handle: Any, dtype: DTypeLike, name: str | None = None) -
 
 @export("compat.v1.delete_session_tensor")
 def delete_session_tensor(handle: Any, name: str | None = None) -> tuple:
-    """(a placeholder for the handle, the operation that forgets its value)."""
+    """Return (a placeholder for the handle, the operation that forgets its value)."""
     holder = look_up("compat.v1.placeholder")(look_up("string"), [])
 
     def forget(key: Any) -> Any:

@@ -29,7 +29,7 @@ def dimension_value(dimension: Any) -> int | None:
 
 @export("compat.v1.dimension_at_index", "compat.dimension_at_index")
 def dimension_at_index(shape: Any, index: int) -> Dimension:
-    """One size of a TensorShape; unknown if the rank is.
+    """Return one size of a TensorShape; unknown if the rank is.
 
     >>> import talweg as T
     >>> T.compat.v1.dimension_at_index(T.TensorShape([2, None]), 0)

@@ -72,7 +72,7 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: Any = None,
 ) -> Tensor:
-    """Rows of `params` by `ids`.
+    """Return rows of `params` by `ids`.
 
     params: a tensor [n, ...], or a list of parts of one, over which the rows are dealt out one by
     one ("mod") or in blocks ("div").
@@ -98,7 +98,7 @@ def embedding_lookup_sparse(
     max_norm: Any = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """For each row of sparse or ragged ids, rows of a table, combined.
+    """Return for each row of sparse or ragged ids, rows of a table, combined.
 
     As `tf.nn.embedding_lookup_sparse`; params may be in parts, as for `embedding_lookup`.
 
@@ -126,7 +126,7 @@ def safe_embedding_lookup_sparse(
     max_norm: Any = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """`embedding_lookup_sparse` that leaves out negative ids and weights of 0 or less.
+    """Call `embedding_lookup_sparse` without negative ids and weights of 0 or less.
 
     As `tf.nn.safe_embedding_lookup_sparse`; the table may be in parts, as for `embedding_lookup`.
 

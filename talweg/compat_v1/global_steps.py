@@ -108,7 +108,7 @@ def global_step(sess: Session, global_step_tensor: Any) -> int:
 @export("compat.v1.train.assert_global_step")
 @as_it_is
 def assert_global_step(global_step_tensor: Any) -> None:
-    """TypeError unless it is an integer scalar variable or tensor."""
+    """Raise TypeError unless it is an integer scalar variable or tensor."""
     step = global_step_tensor
     if not step.dtype.is_integer:
         raise type_error(

@@ -162,7 +162,7 @@ class name_scope:
 @export("compat.v1.op_scope")
 @contextmanager
 def op_scope(values: TensorLike, name: str, default_name: str | None = None) -> Iterator[Any]:
-    """`name_scope` with its arguments in another order."""
+    """Call `name_scope` with its arguments in another order."""
     with name_scope(name, default_name, values) as scope:
         yield scope
 

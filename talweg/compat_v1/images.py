@@ -66,7 +66,7 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Images [height, width, channels] or a batch of them with `size` rows and columns.
+    """Return images [height, width, channels] or a batch of them with `size` rows and columns.
 
     method: a number of `ResizeMethod`, or its name.  Pixels lie at their corners, not at their
     centres as in `tf.image.resize`.  ValueError for another method or rank.
@@ -114,7 +114,7 @@ def resize_image_with_pad(
 def draw_bounding_boxes(
     images: TensorLike, boxes: TensorLike, name: str | None = None, colors: TensorLike | None = None
 ) -> Any:
-    """Images with frames around boxes."""
+    """Return images with frames around boxes."""
     return look_up("image.draw_bounding_boxes")(images, boxes, colors)
 
 

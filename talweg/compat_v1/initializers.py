@@ -346,7 +346,7 @@ class GlorotNormal(VarianceScaling):
 
 @export("compat.v1.initializers.lecun_normal")
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal numbers of variance 1 / inputs.
+    """Return truncated normal numbers of variance 1 / inputs.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.initializers.lecun_normal(seed=1)([3, 3]).shape
@@ -357,7 +357,7 @@ def lecun_normal(seed: int | None = None) -> VarianceScaling:
 
 @export("compat.v1.initializers.lecun_uniform")
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform numbers of variance 1 / inputs.
+    """Return uniform numbers of variance 1 / inputs.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.initializers.lecun_uniform(seed=1)([3, 3]).shape
@@ -368,7 +368,7 @@ def lecun_uniform(seed: int | None = None) -> VarianceScaling:
 
 @export("compat.v1.initializers.he_normal")
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal numbers of variance 2 / inputs.
+    """Return truncated normal numbers of variance 2 / inputs.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.initializers.he_normal(seed=1)([3, 3]).shape
@@ -379,7 +379,7 @@ def he_normal(seed: int | None = None) -> VarianceScaling:
 
 @export("compat.v1.initializers.he_uniform")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform numbers of variance 2 / inputs.
+    """Return uniform numbers of variance 2 / inputs.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.initializers.he_uniform(seed=1)([3, 3]).shape

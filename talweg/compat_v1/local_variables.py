@@ -35,7 +35,7 @@ def get_local_variable(
     synchronization: object = VariableSynchronization.AUTO,
     aggregation: object = VariableAggregation.NONE,
 ) -> Any:
-    """`get_variable` for a variable that is local: not trained, not saved, initialized apart.
+    """Call `get_variable` for a variable that is local: not trained, not saved, initialized apart.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():

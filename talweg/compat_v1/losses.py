@@ -118,7 +118,7 @@ def compute_weighted_loss(
     loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """Losses times weights, as one number (or as they are with reduction NONE).
+    """Return losses times weights, as one number (or as they are with reduction NONE).
 
     weights: a scalar, or of the rank of the losses, each size equal or 1.  reduction: the sum, the
     sum divided by the number of losses, of weights that are not 0, or by the sum of the weights.
@@ -182,7 +182,7 @@ def absolute_difference(
     loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """|predictions - labels|, weighted; see `compute_weighted_loss`.
+    """Return |predictions - labels|, weighted; see `compute_weighted_loss`.
 
     >>> import talweg.compat.v1 as tf
     >>> float(tf.losses.absolute_difference([1.0, 2.0], [2.0, 4.0]))
@@ -206,7 +206,7 @@ def cosine_distance(
     reduction: str = BY_WEIGHTS,
     dim: int | None = None,
 ) -> Any:
-    """1 - the product along `axis` of vectors of length 1, weighted.
+    """Return 1 - the product along `axis` of vectors of length 1, weighted.
 
     >>> import talweg.compat.v1 as tf
     >>> float(tf.losses.cosine_distance([[1.0, 0.0]], [[0.0, 1.0]], axis=1))
@@ -231,7 +231,7 @@ def hinge_loss(
     loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """max(0, 1 - (2 labels - 1) logits), weighted; labels are 0 or 1.
+    """Return max(0, 1 - (2 labels - 1) logits), weighted; labels are 0 or 1.
 
     >>> import talweg.compat.v1 as tf
     >>> float(tf.losses.hinge_loss([1.0, 0.0], [0.5, 0.5]))
@@ -254,7 +254,7 @@ def huber_loss(
     loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """d² / 2 for differences d up to `delta`, linear beyond, weighted (Huber 1964).
+    """Return d² / 2 for differences d up to `delta`, linear beyond, weighted (Huber 1964).
 
     >>> import talweg.compat.v1 as tf
     >>> float(tf.losses.huber_loss([0.0], [3.0]))
@@ -279,7 +279,8 @@ def log_loss(
     loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """-labels log(p + epsilon) - (1 - labels) log(1 - p + epsilon), weighted; p: predictions.
+    """Return -labels log(p + epsilon) - (1 - labels) log(1 - p + epsilon), weighted; p:
+    predictions.
 
     >>> import talweg.compat.v1 as tf
     >>> round(float(tf.losses.log_loss([1.0], [0.5])), 4)
@@ -303,7 +304,7 @@ def mean_squared_error(
     loss_collection: str = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """(predictions - labels)², weighted; see `compute_weighted_loss`.
+    """Return (predictions - labels)², weighted; see `compute_weighted_loss`.
 
     >>> import talweg.compat.v1 as tf
     >>> float(tf.losses.mean_squared_error([1.0, 2.0], [2.0, 4.0]))
@@ -360,7 +361,7 @@ def sigmoid_cross_entropy(
     loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """`tf.nn.sigmoid_cross_entropy_with_logits`, weighted; smoothing moves labels towards 1/2.
+    """Return `tf.nn.sigmoid_cross_entropy_with_logits`, weighted; smoothing moves labels to 1/2.
 
     >>> import talweg.compat.v1 as tf
     >>> round(float(tf.losses.sigmoid_cross_entropy([1.0], [0.0])), 4)
@@ -387,7 +388,7 @@ def softmax_cross_entropy(
     loss_collection: str = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """`tf.nn.softmax_cross_entropy_with_logits`, weighted; no gradient by the labels.
+    """Return `tf.nn.softmax_cross_entropy_with_logits`, weighted; no gradient by the labels.
 
     >>> import talweg.compat.v1 as tf
     >>> round(float(tf.losses.softmax_cross_entropy([[1.0, 0.0]], [[0.0, 0.0]])), 4)
@@ -414,7 +415,7 @@ def sparse_softmax_cross_entropy(
     loss_collection: str = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
-    """`tf.nn.sparse_softmax_cross_entropy_with_logits`, weighted.
+    """Return `tf.nn.sparse_softmax_cross_entropy_with_logits`, weighted.
 
     >>> import talweg.compat.v1 as tf
     >>> round(float(tf.losses.sparse_softmax_cross_entropy([1], [[0.0, 0.0]])), 4)

@@ -76,14 +76,14 @@ def executing_eagerly_outside_functions() -> bool:
 
 @export("compat.v1.disable_v2_behavior")
 def disable_v2_behavior() -> None:
-    """`disable_eager_execution` and `disable_resource_variables`."""
+    """Call `disable_eager_execution` and `disable_resource_variables`."""
     disable_eager_execution()
     disable_resource_variables()
 
 
 @export("compat.v1.enable_v2_behavior")
 def enable_v2_behavior() -> None:
-    """`enable_eager_execution` and `enable_resource_variables`."""
+    """Call `enable_eager_execution` and `enable_resource_variables`."""
     enable_eager_execution()
     enable_resource_variables()
 
@@ -129,13 +129,13 @@ def resource_variables_enabled() -> bool:
 
 @export("compat.v1.enable_control_flow_v2")
 def enable_control_flow_v2() -> None:
-    """Kept for `control_flow_v2_enabled`; control flow is functional in any case."""
+    """Keep the flag for `control_flow_v2_enabled`; control flow is functional in any case."""
     _ModeSwitches.control_flow_v2 = True
 
 
 @export("compat.v1.disable_control_flow_v2")
 def disable_control_flow_v2() -> None:
-    """Kept for `control_flow_v2_enabled`; control flow is functional in any case."""
+    """Keep the flag for `control_flow_v2_enabled`; control flow is functional in any case."""
     _ModeSwitches.control_flow_v2 = False
 
 

@@ -53,7 +53,7 @@ def quantize_v2(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Any:
-    """`tf.quantization.quantize`, with the arguments in the order of TensorFlow 1."""
+    """Call `tf.quantization.quantize`, with the arguments in the order of TensorFlow 1."""
     return look_up("quantization.quantize")(
         input,
         min_range,
@@ -77,7 +77,7 @@ def categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: DTypeLike = string,
 ) -> Any:
-    """`tf.feature_column.categorical_column_with_vocabulary_file`, with fewer arguments."""
+    """Call `tf.feature_column.categorical_column_with_vocabulary_file`, with fewer arguments."""
     return look_up("feature_column.categorical_column_with_vocabulary_file")(
         key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets
     )

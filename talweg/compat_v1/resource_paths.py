@@ -119,13 +119,13 @@ class TFRecordCompressionType:
 
 @export("compat.v1.data.experimental.SparseTensorStructure")
 def SparseTensorStructure(dtype: DTypeLike, shape: ShapeLike) -> Any:
-    """`tf.SparseTensorSpec(shape, dtype)`."""
+    """Return `tf.SparseTensorSpec(shape, dtype)`."""
     return look_up("SparseTensorSpec")(shape, dtype)
 
 
 @export("compat.v1.data.experimental.RaggedTensorStructure")
 def RaggedTensorStructure(dtype: DTypeLike, shape: ShapeLike, ragged_rank: int) -> Any:
-    """`tf.RaggedTensorSpec(shape, dtype, ragged_rank)`."""
+    """Return `tf.RaggedTensorSpec(shape, dtype, ragged_rank)`."""
     return look_up("RaggedTensorSpec")(shape, dtype, ragged_rank)
 
 
@@ -133,13 +133,13 @@ def RaggedTensorStructure(dtype: DTypeLike, shape: ShapeLike, ragged_rank: int) 
 def TensorArrayStructure(
     dtype: DTypeLike, element_shape: ShapeLike, dynamic_size: bool, infer_shape: bool
 ) -> Any:
-    """`tf.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)`."""
+    """Return `tf.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)`."""
     return look_up("TensorArraySpec")(element_shape, dtype, dynamic_size, infer_shape)
 
 
 @export("compat.v1.data.experimental.TensorStructure")
 def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> Any:
-    """`tf.TensorSpec(shape, dtype)`."""
+    """Return `tf.TensorSpec(shape, dtype)`."""
     return look_up("TensorSpec")(shape, dtype)
 
 

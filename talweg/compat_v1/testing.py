@@ -35,13 +35,13 @@ def test_src_dir_path(relative_path: str) -> str:
 def assert_equal_graph_def_v1(
     actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
 ) -> None:
-    """`tf.test.assert_equal_graph_def`, with the arguments the other way round."""
+    """Call `tf.test.assert_equal_graph_def`, with the arguments the other way round."""
     assert_equal_graph_def(expected, actual)
 
 
 @export("test.assert_equal_graph_def")
 def assert_equal_graph_def(expected: Any, actual: Any) -> None:
-    """AssertionError unless two GraphDefs have the same nodes, in any order.
+    """Raise AssertionError unless two GraphDefs have the same nodes, in any order.
 
     The nodes are found by their names; the orders of control inputs and the versions do not count.
     TypeError for what is no GraphDef.
@@ -84,7 +84,7 @@ def _nodes_of(graph: Any) -> dict[str, Any]:
 
 @export("test.benchmark_config", "compat.v1.test.benchmark_config")
 def benchmark_config() -> ConfigProto:
-    """Options for sessions whose runs are timed.
+    """Return options for sessions whose runs are timed.
 
     >>> import talweg as tf
     >>> tf.test.benchmark_config().graph_options.rewrite_options.dependency_optimization
@@ -161,7 +161,7 @@ def compute_gradient(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> Any:
-    """(the Jacobian by the graph's gradients, the one by differences) of y by x, [x, y].
+    """Return (the Jacobian by the graph's gradients, the one by differences) of y by x, [x, y].
 
     x may be a list of tensors, with lists of shapes and values; then it is a list of pairs.
     """

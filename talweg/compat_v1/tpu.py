@@ -130,7 +130,7 @@ def embed_column(
     tensor_core_shape: Any = None,
     use_safe_embedding_lookup: bool = True,
 ) -> Any:
-    """`tf.feature_column.embedding_column`, as TensorFlow has it without a TPU.
+    """Call `tf.feature_column.embedding_column`, as TensorFlow has it without a TPU.
 
     max_sequence_length, learning_rate_fn, embedding_lookup_device, tensor_core_shape: for TPUs.
 
@@ -161,7 +161,7 @@ def share_embedding(
     tensor_core_shape: Any = None,
     use_safe_embedding_lookup: bool = True,
 ) -> list:
-    """`tf.feature_column.shared_embeddings`, as TensorFlow has it without a TPU.
+    """Call `tf.feature_column.shared_embeddings`, as TensorFlow has it without a TPU.
 
     max_sequence_lengths, learning_rate_fn, embedding_lookup_device, tensor_core_shape: for TPUs.
 

@@ -100,7 +100,7 @@ def constant_value(
     inner_shape: Any = None,
     row_splits_dtype: DTypeLike = "int64",
 ) -> Any:
-    """Nested lists, whose lengths may differ, as a RaggedTensorValue; scalars as an array.
+    """Return nested lists, whose lengths may differ, as a RaggedTensorValue; scalars as an array.
 
     The arguments are those of `tf.ragged.constant`; numbers are int64 or float64 unless dtype says
     otherwise.  ValueError for scalars at different depths.

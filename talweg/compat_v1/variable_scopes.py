@@ -284,7 +284,7 @@ def variable_op_scope(
     use_resource: bool | None = None,
     constraint: Callable[..., Any] | None = None,
 ) -> Iterator[VariableScope]:
-    """`variable_scope` with its first arguments in an older order.
+    """Call `variable_scope` with its first arguments in an older order.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.variable_op_scope([], "a"):

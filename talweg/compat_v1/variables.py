@@ -188,7 +188,7 @@ def global_variables(scope: str | None = None) -> list[Any]:
 @export("compat.v1.all_variables")
 @as_it_is
 def all_variables() -> list[Any]:
-    """`global_variables` under its first name."""
+    """Call `global_variables`, which had this name first."""
     return global_variables()
 
 
@@ -271,7 +271,7 @@ def global_variables_initializer() -> Any:
 @export("compat.v1.initialize_variables")
 @as_it_is
 def initialize_variables(var_list: Any, name: str = "init") -> Any:
-    """`variables_initializer` under its first name."""
+    """Call `variables_initializer`, which had this name first."""
     return variables_initializer(var_list, name)
 
 
@@ -285,14 +285,14 @@ def local_variables_initializer() -> Any:
 @export("compat.v1.initialize_local_variables")
 @as_it_is
 def initialize_local_variables() -> Any:
-    """`local_variables_initializer` under its first name."""
+    """Call `local_variables_initializer`, which had this name first."""
     return local_variables_initializer()
 
 
 @export("compat.v1.initialize_all_variables")
 @as_it_is
 def initialize_all_variables() -> Any:
-    """`global_variables_initializer` under its first name."""
+    """Call `global_variables_initializer`, which had this name first."""
     return global_variables_initializer()
 
 
@@ -318,7 +318,7 @@ def tables_initializer(name: str = "init_all_tables") -> Any:
 @export("compat.v1.initialize_all_tables")
 @as_it_is
 def initialize_all_tables(name: str = "init_all_tables") -> Any:
-    """`tables_initializer` under its first name."""
+    """Call `tables_initializer`, which had this name first."""
     return tables_initializer(name)
 
 

@@ -290,7 +290,8 @@ def of_numpy(dtype: np.dtype) -> DType:
 
 
 def as_dtype(type_value: Any) -> DType:
-    """`type_value` (DType, name, number, NumPy type, float, bool) as a DType; else TypeError."""
+    """Return `type_value` (DType, name, number, NumPy type, float, bool) as a DType; else
+    TypeError."""
     kind = type(type_value)
     if kind is DType:
         return type_value

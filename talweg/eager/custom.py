@@ -241,7 +241,8 @@ def _pullback(
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f`, with its intermediate results computed again in the backward pass instead of kept."""
+    """Return `f`, with its intermediate results computed again in the backward pass instead of
+    kept."""
 
     @functools.wraps(f)
     def recompute(*args: object, **kwargs: object) -> Any:

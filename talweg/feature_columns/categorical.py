@@ -270,7 +270,7 @@ def _check_ids(name: str, count: int, default: Any) -> None:
 def categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> IdentityCategoricalColumn:
-    """Numbers from 0 to num_buckets - 1, which are ids; default_value stands for others.
+    """Return numbers from 0 to num_buckets - 1, which are ids; default_value stands for others.
 
     >>> import talweg as tf
     >>> tf.feature_column.categorical_column_with_identity("video", 10).num_buckets
@@ -285,7 +285,7 @@ def categorical_column_with_identity(
 def categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: DTypeLike = string
 ) -> HashedCategoricalColumn:
-    """Strings or integers, hashed to ids.
+    """Return strings or integers, hashed to ids.
 
     >>> import talweg as tf
     >>> tf.feature_column.categorical_column_with_hash_bucket("city", 10).num_buckets
@@ -312,7 +312,8 @@ def categorical_column_with_vocabulary_list(
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> VocabularyListCategoricalColumn:
-    """Words of a list, whose places are ids; others have default_value, or fall into buckets.
+    """Return words of a list, whose places are ids; others have default_value, or fall into
+    buckets.
 
     >>> import talweg as tf
     >>> words = tf.feature_column.categorical_column_with_vocabulary_list("color", ["red", "blue"])
@@ -361,7 +362,8 @@ def categorical_column_with_vocabulary_file(
 def crossed_column(
     keys: TensorLike, hash_bucket_size: int, hash_key: int | None = None
 ) -> CrossedColumn:
-    """All combinations of features, hashed to ids: names of strings, or columns that give ids.
+    """Return all combinations of features, hashed to ids: names of strings, or columns that give
+    ids.
 
     >>> import talweg as tf
     >>> tf.feature_column.crossed_column(["a", "b"], 10).name
@@ -383,7 +385,7 @@ def crossed_column(
 def weighted_categorical_column(
     categorical_column: Any, weight_feature_key: str, dtype: DTypeLike = float32
 ) -> WeightedCategoricalColumn:
-    """Ids of a column with weights, which are another feature.
+    """Return ids of a column with weights, which are another feature.
 
     >>> import talweg as tf
     >>> ids = tf.feature_column.categorical_column_with_identity("word", 10)

@@ -118,7 +118,8 @@ def numeric_column(
     dtype: DTypeLike = float32,
     normalizer_fn: Callable[..., Any] | None = None,
 ) -> NumericColumn:
-    """Numbers of a shape, by the name of their feature; `normalizer_fn` changes a batch of them.
+    """Return numbers of a shape, by the name of their feature; `normalizer_fn` changes a batch of
+    them.
 
     ValueError for other keys, shapes and dtypes.
 

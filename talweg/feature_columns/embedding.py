@@ -181,7 +181,7 @@ def embedding_column(
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> EmbeddingColumn:
-    """Rows of a table by the ids of a column, put together by "mean", "sqrtn" or "sum".
+    """Return rows of a table by the ids of a column, put together by "mean", "sqrtn" or "sum".
 
     >>> import talweg as tf
     >>> ids = tf.feature_column.categorical_column_with_identity("word", 3)
@@ -208,7 +208,7 @@ def shared_embeddings(
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> list:
-    """Embeddings of several columns with one table.
+    """Return embeddings of several columns with one table.
 
     ValueError for columns with different numbers of ids.
 

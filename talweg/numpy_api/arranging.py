@@ -75,7 +75,7 @@ def transpose(a: object, axes: Sequence[Any] | None = None) -> Tensor:
 
 @export("experimental.numpy.swapaxes")
 def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
-    """Two axes exchanged.
+    """Exchange two axes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.swapaxes([[[1, 2]]], 0, -1).shape
@@ -91,7 +91,7 @@ def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
 
 @export("experimental.numpy.moveaxis")
 def moveaxis(a: object, source: Any, destination: Any) -> Tensor:
-    """Axes at other places; the others keep their order.  ValueError for repeated ones.
+    """Move axes to other places; the others keep their order.  ValueError for repeated ones.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.moveaxis([[[1, 2]]], 2, 0).shape
@@ -124,7 +124,7 @@ def expand_dims(a: TensorLike, axis: int) -> Tensor:
 
 @export("experimental.numpy.squeeze")
 def squeeze(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
-    """Without axes of size 1, or without the one given.
+    """Drop the axes of size 1, or the one given.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.squeeze([[1, 2]]).shape
@@ -148,7 +148,7 @@ def broadcast_to(array: TensorLike, shape: ShapeLike) -> Tensor:
 
 @export("experimental.numpy.broadcast_arrays")
 def broadcast_arrays(*args: object, **kwargs: object) -> list[Tensor]:
-    """Arrays repeated to a common shape.  ValueError for `subok` or other keywords.
+    """Return arrays repeated to a common shape.  ValueError for `subok` or other keywords.
 
     >>> import talweg as tf
     >>> [x.shape.as_list() for x in tf.experimental.numpy.broadcast_arrays([1, 2], [[3]])]
@@ -167,7 +167,7 @@ def broadcast_arrays(*args: object, **kwargs: object) -> list[Tensor]:
 
 @export("experimental.numpy.atleast_1d")
 def atleast_1d(*arys: object) -> Tensor:
-    """Arrays of at least one axis; a list of them for several.
+    """Return arrays of at least one axis; a list of them for several.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.atleast_1d(3).shape
@@ -178,7 +178,7 @@ def atleast_1d(*arys: object) -> Tensor:
 
 @export("experimental.numpy.atleast_2d")
 def atleast_2d(*arys: object) -> Tensor:
-    """Arrays of at least two axes, new ones in front; a list of them for several.
+    """Return arrays of at least two axes, new ones in front; a list of them for several.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.atleast_2d([1, 2]).shape
@@ -189,7 +189,7 @@ def atleast_2d(*arys: object) -> Tensor:
 
 @export("experimental.numpy.atleast_3d")
 def atleast_3d(*arys: object) -> Tensor:
-    """Arrays of at least three axes: a vector is [1, n, 1], a matrix [m, n, 1].
+    """Return arrays of at least three axes: a vector is [1, n, 1], a matrix [m, n, 1].
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.atleast_3d([1, 2]).shape
@@ -212,7 +212,7 @@ def _at_least(rank: int, arys: tuple) -> Any:
 
 @export("experimental.numpy.stack")
 def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
-    """Arrays of one shape along a new axis, in their common dtype.
+    """Return arrays of one shape along a new axis, in their common dtype.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.stack([[1, 2], [3.5, 4]], axis=1).numpy()
@@ -227,7 +227,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
 
 @export("experimental.numpy.concatenate")
 def concatenate(arys: TensorLike, axis: int = 0) -> Tensor:
-    """Arrays one after the other along an axis, in their common dtype; `None` flattens them.
+    """Return arrays one after the other along an axis, in their common dtype; `None` flattens them.
 
     ValueError for no arrays.
 
@@ -247,7 +247,7 @@ def concatenate(arys: TensorLike, axis: int = 0) -> Tensor:
 
 @export("experimental.numpy.append")
 def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
-    """`values` behind `arr` along an axis; without one, both flat.
+    """Return `values` behind `arr` along an axis; without one, both flat.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.append([1, 2], [[3]]).numpy()
@@ -260,7 +260,7 @@ def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tens
 
 @export("experimental.numpy.vstack")
 def vstack(tup: Sequence[Any]) -> Tensor:
-    """Arrays below each other; vectors count as rows.
+    """Return arrays below each other; vectors count as rows.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.vstack([[1, 2], [3, 4]]).shape
@@ -271,7 +271,7 @@ def vstack(tup: Sequence[Any]) -> Tensor:
 
 @export("experimental.numpy.hstack")
 def hstack(tup: Sequence[Any]) -> Tensor:
-    """Arrays side by side; vectors one after the other.
+    """Return arrays side by side; vectors one after the other.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.hstack([[1, 2], [3]]).numpy()
@@ -283,7 +283,7 @@ def hstack(tup: Sequence[Any]) -> Tensor:
 
 @export("experimental.numpy.dstack")
 def dstack(tup: Sequence[Any]) -> Tensor:
-    """Arrays behind each other, along the third axis.
+    """Return arrays behind each other, along the third axis.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.dstack([[1, 2], [3, 4]]).shape
@@ -311,7 +311,7 @@ def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tens
 
 @export("experimental.numpy.vsplit")
 def vsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
-    """`split` along the first axis.  ValueError for less than two axes.
+    """Call `split` along the first axis.  ValueError for less than two axes.
 
     >>> import talweg as tf
     >>> len(tf.experimental.numpy.vsplit([[1], [2]], 2))
@@ -322,7 +322,7 @@ def vsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
 
 @export("experimental.numpy.hsplit")
 def hsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
-    """`split` along the second axis, of a vector along its only one.
+    """Call `split` along the second axis, of a vector along its only one.
 
     >>> import talweg as tf
     >>> len(tf.experimental.numpy.hsplit([[1, 2]], 2))
@@ -334,7 +334,7 @@ def hsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
 
 @export("experimental.numpy.dsplit")
 def dsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
-    """`split` along the third axis.  ValueError for less than three axes.
+    """Call `split` along the third axis.  ValueError for less than three axes.
 
     >>> import talweg as tf
     >>> len(tf.experimental.numpy.dsplit([[[1, 2]]], 2))
@@ -371,7 +371,7 @@ def tile(a: TensorLike, reps: TensorLike) -> Tensor:
 
 @export("experimental.numpy.repeat")
 def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tensor:
-    """Each element (slice along an axis) so many times; flat without an axis.
+    """Return each element (slice along an axis) so many times; flat without an axis.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.repeat([1, 2], [1, 2]).numpy()
@@ -382,7 +382,7 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tenso
 
 @export("experimental.numpy.roll")
 def roll(a: TensorLike, shift: TensorLike, axis: AxisLike | None = None) -> Tensor:
-    """Elements moved on along axes, in a circle; without an axis, in the flat array.
+    """Return elements moved on along axes, in a circle; without an axis, in the flat array.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.roll([1, 2, 3], 1).numpy()
@@ -396,7 +396,7 @@ def roll(a: TensorLike, shift: TensorLike, axis: AxisLike | None = None) -> Tens
 
 @export("experimental.numpy.flip")
 def flip(m: object, axis: Any = None) -> Tensor:
-    """Elements in the opposite order, along all axes or those given.
+    """Return elements in the opposite order, along all axes or those given.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.flip([1, 2]).numpy()
@@ -431,7 +431,7 @@ def fliplr(m: TensorLike) -> Tensor:
 
 @export("experimental.numpy.rot90")
 def rot90(m: object, k: int = 1, axes: Sequence[Any] = (0, 1)) -> Tensor:
-    """Turned by k right angles in the plane of two axes, from the first to the second.
+    """Turn by k right angles in the plane of two axes, from the first to the second.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.rot90([[1, 2], [3, 4]]).numpy().tolist()

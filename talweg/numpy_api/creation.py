@@ -39,7 +39,8 @@ for _name in ("pi", "e", "inf", "newaxis"):
 
 @export("experimental.numpy.array")
 def array(val: TensorLike, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
-    """`val` as a tensor: Python integers are int64, floats float64, unless `dtype` says otherwise.
+    """Return `val` as a tensor: Python integers are int64, floats float64, unless `dtype` says
+    otherwise.
 
     ndmin: axes of size 1 are put in front until there are as many.  ValueError for ragged lists.
 
@@ -56,7 +57,7 @@ def array(val: TensorLike, dtype: Any = None, copy: bool = True, ndmin: int = 0)
 
 @export("experimental.numpy.asarray", "experimental.numpy.asanyarray")
 def asarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """`a` as a tensor; a tensor of the right dtype is returned as it is.
+    """Return `a` as a tensor; a tensor of the right dtype is returned as it is.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.asarray([1.5]).dtype
@@ -67,7 +68,7 @@ def asarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
 @export("experimental.numpy.ascontiguousarray")
 def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """`a` as a tensor of at least one axis.
+    """Return `a` as a tensor of at least one axis.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.ascontiguousarray(3).numpy()
@@ -89,7 +90,7 @@ def copy(a: TensorLike) -> Tensor:
 
 @export("experimental.numpy.zeros")
 def zeros(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
-    """Zeros of a shape.
+    """Return zeros of a shape.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.zeros(2).numpy()
@@ -100,7 +101,7 @@ def zeros(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
 
 @export("experimental.numpy.ones")
 def ones(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
-    """Ones of a shape.
+    """Return ones of a shape.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.ones(2).numpy()
@@ -111,7 +112,7 @@ def ones(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
 
 @export("experimental.numpy.empty")
 def empty(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
-    """Zeros of a shape: nothing is left uninitialized.
+    """Return zeros of a shape: nothing is left uninitialized.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.empty([2, 0]).shape
@@ -130,7 +131,7 @@ def _shape(shape: object) -> Any:
 
 @export("experimental.numpy.zeros_like", "experimental.numpy.empty_like")
 def zeros_like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """Zeros in the shape of `a`, and its dtype unless another is given.
+    """Return zeros in the shape of `a`, and its dtype unless another is given.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.zeros_like([1, 2]).numpy()
@@ -142,7 +143,7 @@ def zeros_like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
 @export("experimental.numpy.ones_like")
 def ones_like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """Ones in the shape of `a`, and its dtype unless another is given.
+    """Return ones in the shape of `a`, and its dtype unless another is given.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.ones_like([1.5, 2.5]).numpy()
@@ -154,7 +155,7 @@ def ones_like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
 @export("experimental.numpy.full")
 def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """`fill_value`, broadcast to a shape.
+    """Return `fill_value`, broadcast to a shape.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.full([2], 3).numpy()
@@ -172,8 +173,8 @@ def full_like(
     subok: bool = True,
     shape: ShapeLike | None = None,
 ) -> Tensor:
-    """`fill_value` in the shape and dtype of `a`; ValueError for any `order`, `subok` or `shape`
-    but the defaults.
+    """Return `fill_value` in the shape and dtype of `a`; ValueError for any `order`, `subok` or
+    `shape` but the defaults.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.full_like([1, 2], 7.9).numpy()
@@ -188,7 +189,7 @@ def full_like(
 
 @export("experimental.numpy.eye")
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float) -> Tensor:
-    """N rows and M columns with ones on the k-th diagonal.
+    """Return N rows and M columns with ones on the k-th diagonal.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.eye(2, 3, k=1).numpy()
@@ -217,7 +218,7 @@ def identity(n: int, dtype: DTypeLike = float) -> Tensor:
 
 @export("experimental.numpy.tri")
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Tensor:
-    """Ones on and below the k-th diagonal, zeros above.
+    """Return ones on and below the k-th diagonal, zeros above.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.tri(2).numpy()
@@ -272,7 +273,7 @@ def arange(
     step: TensorLike = 1,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Numbers from `start` (0 if there is only one argument) up to `stop`, `step` apart.
+    """Return numbers from `start` (0 if there is only one argument) up to `stop`, `step` apart.
 
     ValueError for a step of 0.
 
@@ -308,7 +309,7 @@ def linspace(
     dtype: DTypeLike = float,
     axis: int = 0,
 ) -> Any:
-    """`num` numbers at equal distances from `start` to `stop`, which `endpoint` includes.
+    """Return `num` numbers at equal distances from `start` to `stop`, which `endpoint` includes.
 
     With `retstep`, also the distance.  They are computed in the floats or complex numbers of both
     ends; integers of `dtype` are what is left when their digits behind the point are cut off below.
@@ -344,7 +345,7 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """Powers of `base` whose exponents are at equal distances from `start` to `stop`.
+    """Return powers of `base` whose exponents are at equal distances from `start` to `stop`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.logspace(0, 2, 3).numpy().round(6).tolist()
@@ -364,7 +365,7 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """`num` numbers, each the same multiple of the one before, from `start` to `stop`.
+    """Return `num` numbers, each the same multiple of the one before, from `start` to `stop`.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.geomspace(1, 4, 3).numpy().round(6).tolist()
@@ -386,8 +387,8 @@ def _below_zero(x: Tensor) -> bool:
 
 @export("experimental.numpy.meshgrid")
 def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
-    """Coordinates of a grid, one tensor for each vector; `indexing` is "xy" or "ij", and `sparse`
-    leaves sizes of 1.  ValueError for `copy=False`, TypeError for other keywords.
+    """Return coordinates of a grid, one tensor for each vector; `indexing` is "xy" or "ij", and
+    `sparse` leaves sizes of 1.  ValueError for `copy=False`, TypeError for other keywords.
 
     >>> import talweg as tf
     >>> [x.shape.as_list() for x in tf.experimental.numpy.meshgrid([1, 2], [1, 2, 3])]
@@ -434,7 +435,7 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
 
 @export("experimental.numpy.diag_indices")
 def diag_indices(n: int, ndim: int = 2) -> Any:
-    """Indices of the diagonal of an array of `ndim` axes, one tensor for each.
+    """Return indices of the diagonal of an array of `ndim` axes, one tensor for each.
 
     >>> import talweg as tf
     >>> [i.numpy().tolist() for i in tf.experimental.numpy.diag_indices(2)]
@@ -447,7 +448,7 @@ def diag_indices(n: int, ndim: int = 2) -> Any:
 
 @export("experimental.numpy.ix_")
 def ix_(*args: object) -> list[Tensor]:
-    """Vectors as an open grid of indices; bool vectors stand for where they are true.
+    """Return vectors as an open grid of indices; bool vectors stand for where they are true.
 
     ValueError for what is no vector.
 

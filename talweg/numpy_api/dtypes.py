@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @export("experimental.numpy.finfo")
 def finfo(dtype: DTypeLike) -> np.finfo:
-    """Limits of a floating-point type, as `numpy.finfo` gives them.
+    """Return limits of a floating-point type, as `numpy.finfo` gives them.
 
     >>> import talweg as tf
     >>> float(tf.experimental.numpy.finfo(tf.float32).eps)
@@ -32,7 +32,7 @@ def finfo(dtype: DTypeLike) -> np.finfo:
 
 @export("experimental.numpy.select")
 def select(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tensor:
-    """For each element the choice of the first condition that holds; else `default`.
+    """Return for each element the choice of the first condition that holds; else `default`.
 
     ValueError unless there are as many conditions as choices.
 
@@ -69,7 +69,7 @@ for _name, _type in {
 
 @export("experimental.numpy.iinfo")
 def iinfo(int_type: DTypeLike) -> np.iinfo:
-    """Limits of an integer type, as `numpy.iinfo` gives them.
+    """Return limits of an integer type, as `numpy.iinfo` gives them.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.iinfo(tf.int8).max

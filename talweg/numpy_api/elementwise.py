@@ -165,14 +165,14 @@ for _name, (_computed, _takes) in UNARY.items():
     _set_name(
         _unary(_name, _computed, _takes),
         _name,
-        f"`tf.{_computed}` of each element, for what NumPy's `{_name}` takes.\n\n"
+        f"Apply `tf.{_computed}` to each element, for what NumPy's `{_name}` takes.\n\n"
         "    x: a tensor, or what becomes one; integers count as floats where NumPy's do.\n    ",
     )
 for _name, (_computed, _takes) in BINARY.items():
     _set_name(
         _binary(_name, _computed, _takes),
         _name,
-        f"`tf.{_computed}` of two operands in their common dtype, as NumPy's `{_name}`.\n\n"
+        f"Apply `tf.{_computed}` to two operands in their common dtype, like NumPy's `{_name}`.\n\n"
         "    Shapes are broadcast; TypeError where the dtypes have no common one.\n    ",
     )
 
@@ -201,7 +201,7 @@ def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> T
 
 @export("experimental.numpy.divmod")
 def divmod(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:  # noqa: A001
-    """(quotient rounded down, remainder) of a division.
+    """Return (quotient rounded down, remainder) of a division.
 
     >>> import talweg as tf
     >>> [x.numpy().tolist() for x in tf.experimental.numpy.divmod([7, -7], 3)]
@@ -213,7 +213,7 @@ def divmod(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:  # noqa: A0
 
 @export("experimental.numpy.positive")
 def positive(x: TensorLike) -> Tensor:
-    """`x` as it is.
+    """Return `x` as it is.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.positive([-1]).numpy()
@@ -224,7 +224,7 @@ def positive(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.float_power")
 def float_power(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 to the power of x2, in the floats or complex numbers of both; integers in float64.
+    """Return x1 to the power of x2, in the floats or complex numbers of both; integers in float64.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.float_power(2, -1).numpy().item()
@@ -250,7 +250,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 @export("experimental.numpy.logaddexp")
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """log(exp(x1) + exp(x2)), without overflow.
+    """Return log(exp(x1) + exp(x2)), without overflow.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.logaddexp(1000.0, 1000.0).numpy().round(6).item()
@@ -265,7 +265,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 @export("experimental.numpy.logaddexp2")
 def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """log2(2**x1 + 2**x2), without overflow.
+    """Return log2(2**x1 + 2**x2), without overflow.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.logaddexp2(3.0, 3.0).numpy().round(6).item()
@@ -278,7 +278,7 @@ def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 @export("experimental.numpy.heaviside")
 def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """0 where x1 < 0, 1 where x1 > 0, x2 where it is 0; NaN stays.
+    """Return 0 where x1 < 0, 1 where x1 > 0, x2 where it is 0; NaN stays.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.heaviside([-1.0, 0.0, 2.0], 0.5).numpy()
@@ -353,7 +353,7 @@ def cbrt(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.exp2")
 def exp2(x: TensorLike) -> Tensor:
-    """2 to the power of x.
+    """Return 2 to the power of x.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.exp2(3.0).numpy().round(6).item()
@@ -386,7 +386,7 @@ def log10(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.deg2rad")
 def deg2rad(x: TensorLike) -> Tensor:
-    """Degrees as radians.
+    """Convert degrees to radians.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.deg2rad(180.0).numpy().round(6).item()
@@ -397,7 +397,7 @@ def deg2rad(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.rad2deg")
 def rad2deg(x: TensorLike) -> Tensor:
-    """Radians as degrees.
+    """Convert radians to degrees.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.rad2deg(tf.experimental.numpy.pi).numpy().round(6).item()
@@ -408,7 +408,7 @@ def rad2deg(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.sinc")
 def sinc(x: TensorLike) -> Tensor:
-    """sin(πx) / (πx), and 1 at 0.
+    """Return sin(πx) / (πx), and 1 at 0.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.sinc([0.0, 0.5]).numpy().round(6).tolist()
@@ -435,8 +435,8 @@ def fix(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.around", "experimental.numpy.round")
 def around(a: TensorLike, decimals: int = 0) -> Tensor:
-    """`a` rounded to a number of decimals, halves to the even digit; a negative number rounds to
-    tens, hundreds and so on.
+    """Return `a` rounded to a number of decimals, halves to the even digit; a negative number
+    rounds to tens, hundreds and so on.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.around([1.25, 2.5]).numpy()
@@ -459,7 +459,7 @@ def around(a: TensorLike, decimals: int = 0) -> Tensor:
 
 @export("experimental.numpy.sign")
 def sign(x: TensorLike, out: object = None, where: object = None, **kwargs: object) -> Tensor:
-    """-1, 0 or 1; of complex numbers z / |z|.
+    """Return -1, 0 or 1; of complex numbers z / |z|.
 
     ValueError for `out`, `where` or other keywords, which NumPy's function has.
 

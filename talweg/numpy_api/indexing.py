@@ -23,7 +23,7 @@ def take(
     out: object = None,
     mode: str = "clip",
 ) -> Tensor:
-    """Elements (slices along an axis) at indices; without an axis, of the flat array.
+    """Return elements (slices along an axis) at indices; without an axis, of the flat array.
 
     mode: "clip" takes the nearest for indices out of range, "wrap" counts on in a circle.
     ValueError for "raise" and for `out`.
@@ -49,7 +49,8 @@ def take(
 
 @export("experimental.numpy.take_along_axis")
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> Tensor:
-    """Elements at indices along an axis, for each place in the others; both are broadcast there.
+    """Return elements at indices along an axis, for each place in the others; both are broadcast
+    there.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.take_along_axis([[4, 5], [6, 7]], [[1], [0]], 1).numpy().tolist()
@@ -81,7 +82,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> T
 
 @export("experimental.numpy.where")
 def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None) -> Any:
-    """`x` where a condition holds, else `y`; with neither, the indices where it holds.
+    """Return `x` where a condition holds, else `y`; with neither, the indices where it holds.
 
     ValueError for only one of them.
 
@@ -132,7 +133,7 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
 
 @export("experimental.numpy.sort")
 def sort(a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
-    """Sorted along an axis (flat for None).  ValueError for `order` or kinds but "quicksort" and
+    """Sort along an axis (flat for None).  ValueError for `order` or kinds but "quicksort" and
     "stable".
 
     >>> import talweg as tf

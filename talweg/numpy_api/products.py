@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @export("experimental.numpy.matmul")
 def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Matrix products; a vector on the left is a row, on the right a column, and its axis goes.
+    """Return matrix products; a vector on the left is a row, on the right a column, and its axis
+    goes.
 
     ValueError for scalars.
 
@@ -85,7 +86,7 @@ def vdot(a: TensorLike, b: TensorLike) -> Tensor:
 
 @export("experimental.numpy.outer")
 def outer(a: TensorLike, b: TensorLike) -> Tensor:
-    """All products of an element of `a` with one of `b`, [m, n].
+    """Return all products of an element of `a` with one of `b`, [m, n].
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.outer([1, 2], [3, 4]).numpy().tolist()
@@ -108,7 +109,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: AxisLike = 2) -> Tensor:
 
 @export("experimental.numpy.einsum")
 def einsum(subscripts: str, *operands: object, **kwargs: object) -> Tensor:
-    """Sums of products by the names of axes (`tf.einsum`).
+    """Return sums of products by the names of axes (`tf.einsum`).
 
     optimize: False, True, "greedy" or "optimal".  ValueError for casting but "safe", or order but
     "C" and "K".
@@ -153,8 +154,8 @@ def cross(
     axisc: int = -1,
     axis: int | None = None,
 ) -> Tensor:
-    """Cross products of vectors of 2 or 3 elements, along axes; of two in the plane, the third
-    element alone.  ValueError for other sizes.
+    """Return cross products of vectors of 2 or 3 elements, along axes; of two in the plane, the
+    third element alone.  ValueError for other sizes.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.cross([1, 0, 0], [0, 1, 0]).numpy()

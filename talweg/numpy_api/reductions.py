@@ -386,7 +386,7 @@ def _place(function: str, a: object, axis: int | None) -> Tensor:
 
 @export("experimental.numpy.cumsum")
 def cumsum(a: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """Running sums along an axis; without one, of the flat array.
+    """Return running sums along an axis; without one, of the flat array.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.cumsum([1, 2, 3]).numpy()
@@ -397,7 +397,7 @@ def cumsum(a: TensorLike, axis: int | None = None, dtype: DTypeLike | None = Non
 
 @export("experimental.numpy.cumprod")
 def cumprod(a: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """Running products along an axis; without one, of the flat array.
+    """Return running products along an axis; without one, of the flat array.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.cumprod([1, 2, 3]).numpy()

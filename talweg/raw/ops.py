@@ -180,7 +180,7 @@ def _find(target: str) -> Callable[..., Any]:
 def _document(row: RawOp) -> str:
     arguments = ", ".join(row.required) or "nothing"
     public = not row.home and not row.target.startswith("raw_ops.")
-    lines = [f"TensorFlow's operation {row.name}, with keyword arguments only.", ""]
+    lines = [f"Run TensorFlow's operation {row.name}; keyword arguments only.", ""]
     lines.append(
         f"It takes {arguments}"
         + (f", and optionally {', '.join(row.defaults)}." if row.defaults else ".")

@@ -155,7 +155,7 @@ def connect_to_cluster(
     make_master_device_default: bool = True,
     cluster_device_filters: Any = None,
 ) -> None:
-    """Nothing for a cluster without machines; UnimplementedError for any other.
+    """Do nothing for a cluster without machines; UnimplementedError for any other.
 
     >>> import talweg as tf
     >>> tf.config.experimental_connect_to_cluster(tf.train.ClusterSpec({}))
@@ -169,7 +169,7 @@ def connect_to_cluster(
 
 @export("config.experimental_connect_to_host")
 def connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:
-    """UnimplementedError: operations run on this machine.
+    """Return UnimplementedError: operations run on this machine.
 
     >>> import talweg as tf
     >>> try:
@@ -200,9 +200,9 @@ class ClusterDeviceFilters:
 
 @export("config.experimental.enable_mlir_bridge")
 def enable_mlir_bridge() -> None:
-    """Accepted: talweg has a compiler of its own."""
+    """Accept the call: talweg has a compiler of its own."""
 
 
 @export("config.experimental.disable_mlir_bridge")
 def disable_mlir_bridge() -> None:
-    """Accepted: talweg has a compiler of its own."""
+    """Accept the call: talweg has a compiler of its own."""

@@ -83,7 +83,7 @@ def fetch_layout(tensor: Any) -> Layout:
 
 @export("experimental.dtensor.check_layout")
 def check_layout(tensor: Any, layout: Layout) -> None:
-    """ValueError unless the tensor has this layout."""
+    """Raise ValueError unless the tensor has this layout."""
     if fetch_layout(tensor) != layout:
         raise value_error(
             "TW510", f"Layout of tensor: {fetch_layout(tensor)}, did not match {layout}"
@@ -213,7 +213,7 @@ def default_mesh(mesh: Mesh) -> Iterator[None]:
 @export("experimental.dtensor.run_on")
 @contextlib.contextmanager
 def run_on(mesh: Mesh) -> Iterator[None]:
-    """The older name of `default_mesh`."""
+    """Return the older name of `default_mesh`."""
     with default_mesh(mesh):
         yield
 

@@ -107,7 +107,7 @@ def reduce_along(how: object, values: Any, axis: int, cluster: Cluster | None) -
 def reduce_nest(
     how: object, value: object, axis: int | None, count: int, cluster: Cluster | None = None
 ) -> Any:
-    """`tf.distribute.Strategy.reduce` for `count` replicas on this worker."""
+    """Call `tf.distribute.Strategy.reduce` for `count` replicas on this worker."""
 
     def leaf(one: object) -> Any:
         if axis is None:

@@ -169,7 +169,7 @@ def _estimate_jacobian(differentiated: _Differentiated, position: int, step: flo
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """False: everything runs on the CPU.
+    """Return False: everything runs on the CPU.
 
     >>> import talweg as tf
     >>> tf.test.is_gpu_available()
@@ -191,7 +191,7 @@ def gpu_device_name() -> str:
 
 @export("test.is_built_with_cuda", "test.is_built_with_rocm", "test.is_built_with_gpu_support")
 def is_built_with_cuda() -> bool:
-    """False: no kernels for GPUs are part of talweg.
+    """Return False: no kernels for GPUs are part of talweg.
 
     >>> import talweg as tf
     >>> tf.test.is_built_with_cuda()
@@ -202,7 +202,7 @@ def is_built_with_cuda() -> bool:
 
 @export("test.is_built_with_xla")
 def is_built_with_xla() -> bool:
-    """True, as TensorFlow answers: programs ask before they pass `jit_compile=True`.
+    """Return True, as TensorFlow answers: programs ask before they pass `jit_compile=True`.
 
     >>> import talweg as tf
     >>> tf.test.is_built_with_xla()
@@ -250,7 +250,7 @@ def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Calla
 
 @export("test.with_eager_op_as_function")
 def with_eager_op_as_function(cls: Any = None, only_as_function: bool = False) -> Any:
-    """Gives back the class it decorates: there is one way to run an operation.
+    """Return the class it decorates: there is one way to run an operation.
 
     >>> import talweg as tf
     >>> tf.test.with_eager_op_as_function(int)

@@ -67,7 +67,7 @@ def clip_by_value(
 def clip_by_norm(
     t: TensorLike, clip_norm: TensorLike, axes: AxisLike | None = None, name: str | None = None
 ) -> Tensor:
-    """`t` scaled down so that its Euclidean norm over `axes` is at most `clip_norm`.
+    """Return `t` scaled down so that its Euclidean norm over `axes` is at most `clip_norm`.
 
     t: floats, or IndexedSlices; axes: all by default.  Result t clip_norm / max(norm, clip_norm).
 
@@ -137,7 +137,8 @@ def clip_by_global_norm(
     use_norm: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[list[Any], Tensor]:
-    """(list, norm): all tensors of `t_list` scaled down together to a global norm of `clip_norm`.
+    """Return (list, norm): all tensors of `t_list` scaled down together to a global norm of
+    `clip_norm`.
 
     Each becomes t clip_norm / max(norm, clip_norm); IndexedSlices and None keep their form.  The
     norm is `use_norm` if given.  An infinite norm makes everything NaN.  TypeError unless `t_list`

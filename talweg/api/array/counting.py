@@ -176,7 +176,8 @@ def confusion_matrix(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Row i, column j: how many elements with label i were predicted as j (or their weights' sum).
+    """Count, in row i and column j, how many elements with label i were predicted as j (or their
+    weights' sum).
 
     labels, predictions: vectors of classes from 0; weights: of their shape (ValueError otherwise).
     num_classes is one more than the largest class by default.  InvalidArgumentError for classes
@@ -351,7 +352,8 @@ def dynamic_partition(
 
 @export("dynamic_stitch")
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
-    """Slices put together: result[indices[m][i]] = data[m][i]; of equal indices the last counts.
+    """Return slices put together: result[indices[m][i]] = data[m][i]; of equal indices the last
+    counts.
 
     indices: a list of int32 tensors; data: a list of tensors, data[m] of shape
     indices[m].shape + rest.  Places that no index names are zero.  ValueError for lists of

@@ -105,7 +105,7 @@ def _make_shape(shape: Any, function: str) -> tuple[Size, ...]:
 def zeros(
     shape: ShapeLike, dtype: object = float32, name: str | None = None, layout: object = None
 ) -> Tensor:
-    """Zeros (False, empty strings) of the given shape and dtype.
+    """Return zeros (False, empty strings) of the given shape and dtype.
 
     shape: an integer vector, or an int for a vector of that length.  InvalidArgumentError for
     negative sizes, TypeError for floats.
@@ -128,7 +128,7 @@ def zeros(
 def ones(
     shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None, layout: object = None
 ) -> Tensor:
-    """Ones (True) of the given shape and dtype.
+    """Return ones (True) of the given shape and dtype.
 
     shape: an integer vector, or an int for a vector of that length.  InvalidArgumentError for
     negative sizes, TypeError for floats and for the dtype string.
@@ -149,7 +149,7 @@ def ones(
 def zeros_like(
     input: object, dtype: DTypeLike | None = None, name: str | None = None, layout: object = None
 ) -> Tensor:
-    """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
+    """Return zeros of the shape of `input`, and of its dtype unless `dtype` is given.
 
     >>> import talweg as tf
     >>> tf.zeros_like([1.5, 2.5]).numpy()
@@ -178,7 +178,7 @@ def zeros_like(
 def ones_like(
     input: object, dtype: DTypeLike | None = None, name: str | None = None, layout: object = None
 ) -> Tensor:
-    """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
+    """Return ones of the shape of `input`, and of its dtype unless `dtype` is given.
 
     InvalidArgumentError for strings.
 

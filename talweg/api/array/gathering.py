@@ -96,7 +96,7 @@ def gather_v1(
     axis: AxisLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """`tf.gather` with the arguments in the order of TensorFlow 1.
+    """Call `tf.gather` with the arguments in the order of TensorFlow 1.
 
     >>> import talweg as tf
     >>> tf.compat.v1.gather([1, 2, 3], [2]).numpy()
@@ -231,7 +231,8 @@ def boolean_mask(
 
 @export("where")
 def where(condition: TensorLike, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """With x and y: x where `condition` holds, y elsewhere, broadcast.  Without: where it holds.
+    """Return, with x and y, x where `condition` holds, y elsewhere, broadcast.  Without: where it
+    holds.
 
     condition: truth values (for the short form numbers too).  The short form gives the indices
     [n, rank] in int64, in row-major order.  ValueError if only one of x and y is given;
@@ -266,7 +267,8 @@ def where_v1(
     y: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Like `tf.where`, except that a vector condition chooses rows and nothing else broadcasts.
+    """Do what `tf.where` does, except that a vector condition chooses rows and nothing else
+    broadcasts.
 
     >>> import talweg as tf
     >>> tf.compat.v1.where([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]).numpy()

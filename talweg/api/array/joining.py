@@ -129,7 +129,7 @@ def stack(values: TensorLike, axis: AxisLike = 0, name: str = "stack") -> Tensor
 
 @export("parallel_stack")
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Like `tf.stack` along axis 0, for graphs only: RuntimeError in eager execution.
+    """Do what `tf.stack` does along axis 0, for graphs only: RuntimeError in eager execution.
 
     ValueError where the shape of a value is not fully known, or they differ.
 
@@ -194,7 +194,7 @@ def split(
     num: TensorLike | None = None,
     name: str = "split",
 ) -> list[Tensor]:
-    """`value` cut along `axis`: into so many equal pieces, or into pieces of given sizes.
+    """Return `value` cut along `axis`: into so many equal pieces, or into pieces of given sizes.
 
     num_or_size_splits: an int that divides the dimension, or a vector of sizes, of which one may be
     -1, "whatever is left".  A list of tensors; InvalidArgumentError if the sizes do not fit.
@@ -263,7 +263,7 @@ def _infer_piece_size(pieces: tuple, size: Size) -> tuple:
 
 @export("tile")
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
-    """`input` repeated `multiples[i]` times along axis i.
+    """Return `input` repeated `multiples[i]` times along axis i.
 
     multiples: an integer vector with a number for each axis.  InvalidArgumentError otherwise.
 
@@ -299,7 +299,7 @@ def _repeat_blocks(x: object, dims: tuple, counts: tuple) -> Any:
 def repeat(
     input: TensorLike, repeats: object, axis: AxisLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Each element of `input` (each slice along `axis`) `repeats` times in a row.
+    """Return each element of `input` (each slice along `axis`) `repeats` times in a row.
 
     repeats: an integer, or a vector with a number for each slice; without `axis` the elements are
     taken in row-major order.  ValueError if the shapes do not fit, TypeError if `repeats` holds no

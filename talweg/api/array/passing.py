@@ -47,7 +47,7 @@ def identity(input: object, name: str | None = None) -> Tensor:
 
 @export("identity_n")
 def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
-    """New tensors with the values of those in the list `input`.
+    """Return new tensors with the values of those in the list `input`.
 
     InvalidArgumentError for an empty list, TypeError if it is no list.
 
@@ -65,7 +65,7 @@ def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
 
 @export("stop_gradient")
 def stop_gradient(input: object, name: str | None = None) -> Tensor:
-    """`input`, a tensor, a ragged or a sparse one, as a constant as far as derivatives go.
+    """Return `input`, a tensor, a ragged or a sparse one, as a constant as far as derivatives go.
 
     >>> import talweg as tf
     >>> x = tf.constant(3.0)
@@ -82,7 +82,7 @@ def stop_gradient(input: object, name: str | None = None) -> Tensor:
 
 @export("guarantee_const")
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """`input`, said never to change; nothing is made of that here.
+    """Return `input`, said never to change; nothing is made of that here.
 
     >>> import talweg as tf
     >>> tf.guarantee_const([1]).numpy()

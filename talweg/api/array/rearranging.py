@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @export("reverse")
 def reverse(tensor: object, axis: AxisLike, name: str | None = None) -> Tensor:
-    """`tensor` with the order along the axes in the vector `axis` reversed.
+    """Return `tensor` with the order along the axes in the vector `axis` reversed.
 
     InvalidArgumentError if `axis` is no vector, is out of range or names an axis twice.
 
@@ -73,7 +73,7 @@ def reverse_sequence(
     batch_axis: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """At each place b of `batch_axis` the first seq_lengths[b] slices along `seq_axis` reversed.
+    """Reverse, at each place b of `batch_axis`, the first seq_lengths[b] slices along `seq_axis`.
 
     seq_lengths [b]: int32 or int64, at most the size of `seq_axis`.  `batch_axis` is 0 by default.
     InvalidArgumentError where these do not fit, TypeError without `seq_axis`.
@@ -119,7 +119,8 @@ def _reverse_rows(x: Tensor, lengths: Any, seq_axis: int, batch_axis: int) -> An
 
 @export("roll")
 def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
-    """`input` with its elements moved by `shift` along `axis`; those that leave enter at the front.
+    """Return `input` with its elements moved by `shift` along `axis`; those that leave enter at
+    the front.
 
     shift, axis: integers, or vectors of one length; an axis may be named more than once.
     InvalidArgumentError for an axis out of range, different lengths, or a scalar `input`.
@@ -157,7 +158,7 @@ def pad(
     constant_values: TensorLike = 0,
     name: str | None = None,
 ) -> Tensor:
-    """`tensor` with elements added before and after along each axis.
+    """Return `tensor` with elements added before and after along each axis.
 
     paddings [rank, 2]: how many before and after.  mode "CONSTANT" adds `constant_values`,
     "REFLECT" mirrors without repeating the edge, "SYMMETRIC" repeats it.  InvalidArgumentError if
@@ -260,7 +261,7 @@ def _channels_back(x: object, data_format: str) -> Any:
 def space_to_depth(
     input: TensorLike, block_size: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """Blocks of block_size² pixels as the channels of one.
+    """Return blocks of block_size² pixels as the channels of one.
 
     input [b, h, w, c] -> [b, h / block_size, w / block_size, c block_size²].
     InvalidArgumentError unless block_size divides height and width.
@@ -332,7 +333,8 @@ def _block_arguments(function: str, x: Tensor, block_shape: Any, pads: object, w
 def space_to_batch(
     input: TensorLike, block_shape: ShapeLike, paddings: object, name: str | None = None
 ) -> Tensor:
-    """Each place inside a block of `block_shape` as a batch of its own, after padding with zeros.
+    """Return each place inside a block of `block_shape` as a batch of its own, after padding with
+    zeros.
 
     input [b, s₁, ..., sₘ, ...], block_shape [m], paddings [m, 2] ->
     [b Π block_shape, (s₁ + its paddings) / block_shape[0], ...].  InvalidArgumentError where the
@@ -372,7 +374,7 @@ def space_to_batch(
 def batch_to_space(
     input: TensorLike, block_shape: ShapeLike, crops: object, name: str | None = None
 ) -> Tensor:
-    """Batches put back as the places inside blocks, then cropped; undoes `tf.space_to_batch`.
+    """Put batches back as the places inside blocks, then cropped; undoes `tf.space_to_batch`.
 
     input [b Π block_shape, s₁, ..., sₘ, ...], block_shape [m], crops [m, 2] ->
     [b, s₁ block_shape[0] - its crops, ...].
@@ -417,7 +419,8 @@ def required_space_to_batch_paddings(
     base_paddings: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(paddings, crops), both [m, 2]: the padding at the end that makes blocks divide a shape.
+    """Return (paddings, crops), both [m, 2]: the padding at the end that makes blocks divide a
+    shape.
 
     input_shape, block_shape: integer vectors [m]; base_paddings [m, 2] are kept.
 

@@ -29,7 +29,7 @@ def scatter_nd(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Zeros of `shape` to which the `updates` are added at `indices`.
+    """Return zeros of `shape` to which the `updates` are added at `indices`.
 
     indices [..., depth] (int32 or int64), updates of shape indices.shape[:-1] + shape[depth:];
     equal indices accumulate, strings are joined.  InvalidArgumentError where shapes do not fit or
@@ -99,7 +99,8 @@ def _scatter(
 def tensor_scatter_nd_update(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`tensor` with the slices at `indices` replaced by `updates`; of equal indices the last wins.
+    """Return `tensor` with the slices at `indices` replaced by `updates`; of equal indices the
+    last wins.
 
     indices [..., depth], updates of shape indices.shape[:-1] + tensor.shape[depth:].
     InvalidArgumentError where shapes do not fit or an index is outside.
@@ -119,7 +120,8 @@ def tensor_scatter_nd_add(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """`tensor` with `updates` added at `indices`; shapes as in `tf.tensor_scatter_nd_update`.
+    """Return `tensor` with `updates` added at `indices`; shapes as in
+    `tf.tensor_scatter_nd_update`.
 
     >>> import talweg as tf
     >>> tf.tensor_scatter_nd_add([1, 2, 3], [[0], [0]], [10, 20]).numpy()
@@ -136,7 +138,8 @@ def tensor_scatter_nd_sub(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """`tensor` with `updates` subtracted at `indices`; shapes as in `tf.tensor_scatter_nd_update`.
+    """Return `tensor` with `updates` subtracted at `indices`; shapes as in
+    `tf.tensor_scatter_nd_update`.
 
     >>> import talweg as tf
     >>> tf.tensor_scatter_nd_sub([1, 2, 3], [[0], [0]], [10, 20]).numpy()
@@ -154,7 +157,7 @@ def tensor_scatter_nd_max(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """`tensor`, or at `indices` the larger of it and `updates`; shapes as in the update.
+    """Return `tensor`, or at `indices` the larger of it and `updates`; shapes as in the update.
 
     >>> import talweg as tf
     >>> tf.tensor_scatter_nd_max([1, 2, 3], [[0], [0]], [0, 5]).numpy()
@@ -171,7 +174,7 @@ def tensor_scatter_nd_min(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """`tensor`, or at `indices` the smaller of it and `updates`; shapes as in the update.
+    """Return `tensor`, or at `indices` the smaller of it and `updates`; shapes as in the update.
 
     >>> import talweg as tf
     >>> tf.tensor_scatter_nd_min([1, 2, 3], [[0], [0]], [0, 5]).numpy()

@@ -55,7 +55,8 @@ def range_(
     dtype: DTypeLike | None = None,
     name: str = "range",
 ) -> Tensor:
-    """start, start + delta, ... up to but not including `limit`; with one number, from 0 to it.
+    """Return start, start + delta, ... up to but not including `limit`; with one number, from 0 to
+    it.
 
     All are scalars; the dtype is that of the widest unless `dtype` is given.
     InvalidArgumentError for a delta of 0 or one that leads away from the limit.
@@ -128,7 +129,8 @@ def linspace(
     name: str | None = None,
     axis: AxisLike = 0,
 ) -> Tensor:
-    """`num` evenly spaced values from `start` to `stop`, both included, along a new axis `axis`.
+    """Return `num` evenly spaced values from `start` to `stop`, both included, along a new axis
+    `axis`.
 
     start, stop: floats or complex of one dtype (integers become float64), broadcast; num: an
     integer of at least 0, TypeError for a float.  Differentiable by start and stop.
@@ -278,7 +280,7 @@ def sequence_mask(
     dtype: DTypeLike | None = bool_,
     name: str | None = None,
 ) -> Tensor:
-    """True at the first lengths[i] of `maxlen` places, for every length.
+    """Return True at the first lengths[i] of `maxlen` places, for every length.
 
     lengths [...] -> [..., maxlen]; maxlen is the largest length by default.  ValueError if maxlen
     is no scalar, InvalidArgumentError if it is negative.

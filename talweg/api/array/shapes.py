@@ -155,7 +155,7 @@ def _resolve_one(shape: tuple, place: int, dims: tuple) -> Any:
 def transpose(
     a: object, perm: AxisLike | None = None, conjugate: bool = False, name: str = "transpose"
 ) -> Tensor:
-    """`a` with its axes reordered: axis `perm[i]` of `a` becomes axis i.
+    """Return `a` with its axes reordered: axis `perm[i]` of `a` becomes axis i.
 
     Without `perm` the order is reversed.  `conjugate` also conjugates complex elements.
     InvalidArgumentError unless `perm` names every axis once.
@@ -186,7 +186,7 @@ def transpose(
 
 @export("squeeze")
 def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
-    """`input` without its axes of size 1: all of them, or those in `axis`.
+    """Return `input` without its axes of size 1: all of them, or those in `axis`.
 
     `axis`: None, an int or a list of ints.  InvalidArgumentError for an axis whose size is not 1.
 
@@ -230,7 +230,7 @@ def _squeeze(axis: Any, rank: int) -> set:
 
 @export("expand_dims")
 def expand_dims(input: object, axis: AxisLike, name: str | None = None) -> Tensor:
-    """`input` with a new axis of size 1 at `axis`, which counts in the result.
+    """Return `input` with a new axis of size 1 at `axis`, which counts in the result.
 
     `axis`: an int from -(rank + 1) to rank; InvalidArgumentError outside.
 
@@ -247,7 +247,7 @@ def expand_dims(input: object, axis: AxisLike, name: str | None = None) -> Tenso
 @implement_hook("broadcast_to")
 @export("broadcast_to")
 def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """`input` repeated along new leading axes and axes of size 1, to `shape`.
+    """Return `input` repeated along new leading axes and axes of size 1, to `shape`.
 
     InvalidArgumentError where a dimension is neither 1 nor that of `shape`.
 
@@ -421,7 +421,7 @@ def shape_in_tensor(sizes: Tensor) -> TensorShape:
 
 @export("ensure_shape")
 def ensure_shape(x: TensorLike, shape: ShapeLike | None, name: str | None = None) -> Tensor:
-    """`x`, after InvalidArgumentError unless its shape is compatible with `shape`.
+    """Return `x`, after InvalidArgumentError unless its shape is compatible with `shape`.
 
     >>> import talweg as tf
     >>> tf.ensure_shape([1, 2], [None]).numpy()

@@ -452,7 +452,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """input_[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...].
+    """Return input_[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...].
 
     The masks say, by bit i, that begin[i] or end[i] is left out, that place i is `...`, a new axis,
     or the single index begin[i].  Where `var` is the variable that was sliced, the result has

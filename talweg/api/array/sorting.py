@@ -64,7 +64,7 @@ def _to_last(x: Tensor, axis: int) -> Any:
 def sort(
     values: TensorLike, axis: AxisLike = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
-    """`values` sorted along `axis`, "ASCENDING" or "DESCENDING".
+    """Return `values` sorted along `axis`, "ASCENDING" or "DESCENDING".
 
     values: real numbers of rank at least 1; NaN counts as the largest.  The derivative follows the
     elements to their places.  InvalidArgumentError for other dtypes or an axis out of range,
@@ -110,7 +110,7 @@ def top_k(
     index_type: DTypeLike = int32,
     name: str | None = None,
 ) -> TopKV2:
-    """(values, indices): the k largest elements along the last axis, largest first.
+    """Return (values, indices): the k largest elements along the last axis, largest first.
 
     input [..., n] of real numbers -> two tensors [..., k].  Of equal elements the first comes
     first.  InvalidArgumentError for k outside [0, n].  The result is sorted even without `sorted`.
@@ -139,7 +139,8 @@ def approx_top_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """(values, indices) of the k largest elements (smallest, without `is_max_k`) along a dimension.
+    """Return (values, indices) of the k largest elements (smallest, without `is_max_k`) along a
+    dimension.
 
     Exact here, whatever `recall_target` allows.
 
@@ -168,7 +169,9 @@ def _approximate(largest: bool, word: str) -> Any:
 
     name = "approx_max_k" if largest else "approx_min_k"
     approximate.__name__ = approximate.__qualname__ = name
-    approximate.__doc__ = f"""(values, indices) of the k {word} elements along one axis, exact here.
+    approximate.__doc__ = f"""Return (values, indices) of the k {word} elements along one axis.
+
+    The result is exact here, whatever `recall_target` is.
 
     >>> import talweg as tf
     >>> tf.math.{name}([1.0, 3.0, 2.0], 1).indices.numpy()
@@ -241,7 +244,8 @@ def _unique(x: object, out_idx: object, function: str) -> tuple:
 
 @export("unique")
 def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Unique:
-    """(y, idx): the different elements of the vector `x` in the order in which they first appear.
+    """Return (y, idx): the different elements of the vector `x` in the order in which they first
+    appear.
 
     idx, of dtype `out_idx` (int32 or int64), says for each element of x its place in y: x = y[idx].
     InvalidArgumentError unless x is a vector.
@@ -258,7 +262,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
 def unique_with_counts(
     x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
 ) -> UniqueWithCounts:
-    """(y, idx, count): as `tf.unique`, and how often each element of y appears in `x`.
+    """Return (y, idx, count): as `tf.unique`, and how often each element of y appears in `x`.
 
     >>> import talweg as tf
     >>> tf.unique_with_counts([3, 1, 3]).count.numpy()

@@ -53,7 +53,8 @@ def _first_equal(x: Tensor, axis: AxisLike) -> tuple:
 def unique_v2(
     x: TensorLike, axis: AxisLike, out_idx: DTypeLike = int32, name: str | None = None
 ) -> UniqueV2:
-    """(y, idx): the different slices of `x` along `axis` in the order in which they first appear.
+    """Return (y, idx): the different slices of `x` along `axis` in the order in which they first
+    appear.
 
     >>> import talweg as tf
     >>> tf.raw_ops.UniqueV2(x=[[1, 2], [3, 4], [1, 2]], axis=[0]).y.numpy().tolist()
@@ -69,7 +70,7 @@ def unique_v2(
 def unique_with_counts_v2(
     x: TensorLike, axis: AxisLike, out_idx: DTypeLike = int32, name: str | None = None
 ) -> UniqueWithCountsV2:
-    """(y, idx, count): as UniqueV2, and how often each slice appears.
+    """Return (y, idx, count): as UniqueV2, and how often each slice appears.
 
     >>> import talweg as tf
     >>> tf.raw_ops.UniqueWithCountsV2(x=[[1, 2], [3, 4], [1, 2]], axis=[0]).count.numpy().tolist()

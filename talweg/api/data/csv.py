@@ -93,7 +93,7 @@ def make_csv_dataset(
     ignore_errors: bool = False,
     encoding: str = "utf-8",
 ) -> Any:
-    """Batches of the columns of CSV files, as a dictionary by name; with a label, pairs.
+    """Return batches of the columns of CSV files, as a dictionary by name; with a label, pairs.
 
     Names come from the first line (`header`) or column_names, dtypes from column_defaults or from
     the first num_rows_for_inference records.  Without end unless num_epochs is given.

@@ -20,7 +20,8 @@ from talweg.pipeline.parallel import AUTOTUNE
 def parse_example_dataset(
     features: dict, num_parallel_calls: Any = 1, deterministic: bool | None = None
 ) -> Callable[[Any], Any]:
-    """For `dataset.apply`: batches of serialized Examples, parsed as `tf.io.parse_example` does.
+    """Return, for `dataset.apply`, batches of serialized Examples, parsed as `tf.io.parse_example`
+    does.
 
     ValueError without features, TypeError for a dataset of other things than vectors of strings.
 
@@ -69,7 +70,7 @@ def make_batched_features_dataset(
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
 ) -> Dataset:
-    """Batches of the Examples in files, as a dictionary of features; with a label, pairs.
+    """Return batches of the Examples in files, as a dictionary of features; with a label, pairs.
 
     features: descriptions by name, as for `tf.io.parse_example`.  reader: makes a dataset of
     Examples of a file's name (and `reader_args`), by default `tf.data.TFRecordDataset`.  Without

@@ -72,7 +72,7 @@ def get_next_as_optional(iterator: Any) -> Any:
 
 @export("data.experimental.at")
 def at(dataset: Any, index: Any) -> Tensor:
-    """Element number `index`; OutOfRangeError if there are not as many.
+    """Return element number `index`; OutOfRangeError if there are not as many.
 
     >>> import talweg as tf
     >>> int(tf.data.experimental.at(tf.data.Dataset.range(5), 2))
@@ -146,7 +146,7 @@ def sample_from_datasets(
 def choose_from_datasets(
     datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False
 ) -> Any:
-    """`tf.data.Dataset.choose_from_datasets`, going on when a dataset has ended."""
+    """Call `tf.data.Dataset.choose_from_datasets`, and go on when a dataset has ended."""
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
 
@@ -182,7 +182,7 @@ def bucket_by_sequence_length(
     no_padding: bool = False,
     drop_remainder: bool = False,
 ) -> Applied:
-    """`dataset.bucket_by_sequence_length` with these arguments."""
+    """Call `dataset.bucket_by_sequence_length` with these arguments."""
     return lambda dataset: dataset.bucket_by_sequence_length(
         element_length_func,
         bucket_boundaries,
@@ -217,7 +217,7 @@ def enumerate_dataset(start: TensorLike = 0) -> Applied:
 
 @export("data.experimental.group_by_reducer")
 def group_by_reducer(key_func: Callable[..., Any], reducer: Any) -> Applied:
-    """One element for each key: the reduction of the elements with this key, keys in order.
+    """Return one element for each key: the reduction of the elements with this key, keys in order.
 
     >>> import talweg as tf
     >>> count = tf.data.experimental.Reducer(
@@ -268,7 +268,8 @@ def map_and_batch(
 
 @export("data.experimental.pad_to_cardinality")
 def pad_to_cardinality(cardinality: Any, mask_key: str = "valid") -> Applied:
-    """Dictionaries with one more key, true; then zeros with false, up to a number of elements."""
+    """Return dictionaries with one more key, true; then zeros with false, up to a number of
+    elements."""
     return lambda dataset: dataset.of(PadTo(dataset.stage, int(cardinality), mask_key), dataset)
 
 
@@ -348,7 +349,7 @@ def scan(initial_state: TensorLike, scan_func: Callable[..., Any]) -> Applied:
 def shuffle_and_repeat(
     buffer_size: TensorLike, count: TensorLike | None = None, seed: TensorLike | None = None
 ) -> Applied:
-    """`dataset.shuffle(buffer_size, seed).repeat(count)`."""
+    """Call `dataset.shuffle(buffer_size, seed).repeat(count)`."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 

@@ -359,6 +359,6 @@ def from_dataset_id(
 def distributed_save(
     dataset: Any, path: PathLike, data_service_address: str, compression: str | None = "AUTO"
 ) -> None:
-    """`dataset.save`, done before it returns, where the address has a dispatcher."""
+    """Call `dataset.save`, done before it returns, where the address has a dispatcher."""
     find_dispatcher(data_service_address)
     dataset.save(path)

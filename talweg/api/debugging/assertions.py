@@ -98,7 +98,7 @@ def assert_equal(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """InvalidArgumentError unless x = y everywhere, broadcast.
+    """Raise InvalidArgumentError unless x = y everywhere, broadcast.
 
     x, y: tensors of one dtype.  summarize: how many elements the message shows (3).
 
@@ -117,7 +117,7 @@ def assert_none_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> None:
-    """InvalidArgumentError if x = y anywhere, broadcast.
+    """Raise InvalidArgumentError if x = y anywhere, broadcast.
 
     x, y: tensors of one dtype.  summarize: how many elements the message shows (3).
 
@@ -136,7 +136,7 @@ def assert_less(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """InvalidArgumentError unless x < y everywhere, broadcast.
+    """Raise InvalidArgumentError unless x < y everywhere, broadcast.
 
     x, y: tensors of one real dtype.  summarize: how many elements the message shows (3).
 
@@ -155,7 +155,7 @@ def assert_less_equal(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """InvalidArgumentError unless x <= y everywhere, broadcast.
+    """Raise InvalidArgumentError unless x <= y everywhere, broadcast.
 
     x, y: tensors of one real dtype.  summarize: how many elements the message shows (3).
 
@@ -174,7 +174,7 @@ def assert_greater(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """InvalidArgumentError unless x > y everywhere, broadcast.
+    """Raise InvalidArgumentError unless x > y everywhere, broadcast.
 
     x, y: tensors of one real dtype.  summarize: how many elements the message shows (3).
 
@@ -193,7 +193,7 @@ def assert_greater_equal(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """InvalidArgumentError unless x >= y everywhere, broadcast.
+    """Raise InvalidArgumentError unless x >= y everywhere, broadcast.
 
     x, y: tensors of one real dtype.  summarize: how many elements the message shows (3).
 
@@ -214,7 +214,7 @@ def assert_near(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """InvalidArgumentError unless |x - y| <= atol + rtol |y| everywhere, broadcast.
+    """Raise InvalidArgumentError unless |x - y| <= atol + rtol |y| everywhere, broadcast.
 
     x, y: floats or complex numbers; y takes x's dtype.  rtol and atol are 10 times the spacing of
     the dtype at 1 if they are not given.  ValueError for integers and for dtypes that differ.
@@ -279,7 +279,7 @@ def _check_sign(
 def assert_positive(
     x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
-    """InvalidArgumentError unless x > 0 everywhere.  x: a tensor of real numbers.
+    """Raise InvalidArgumentError unless x > 0 everywhere.  x: a tensor of real numbers.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_positive([1.0, 2.0])
@@ -292,7 +292,7 @@ def assert_positive(
 def assert_negative(
     x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
-    """InvalidArgumentError unless x < 0 everywhere.  x: a tensor of real numbers.
+    """Raise InvalidArgumentError unless x < 0 everywhere.  x: a tensor of real numbers.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_negative([-1.0, -2.0])
@@ -305,7 +305,7 @@ def assert_negative(
 def assert_non_negative(
     x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
-    """InvalidArgumentError unless x >= 0 everywhere.  x: a tensor of real numbers.
+    """Raise InvalidArgumentError unless x >= 0 everywhere.  x: a tensor of real numbers.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_non_negative([0.0, 2.0])
@@ -318,7 +318,7 @@ def assert_non_negative(
 def assert_non_positive(
     x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
-    """InvalidArgumentError unless x <= 0 everywhere.  x: a tensor of real numbers.
+    """Raise InvalidArgumentError unless x <= 0 everywhere.  x: a tensor of real numbers.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_non_positive([0.0, -2.0])
@@ -331,7 +331,7 @@ def assert_non_positive(
 
 @export("debugging.check_numerics")
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """`tensor` unchanged; InvalidArgumentError if an element is infinite or NaN.
+    """Return `tensor` unchanged; InvalidArgumentError if an element is infinite or NaN.
 
     tensor: floats of any shape; its gradient is checked too.  TypeError if message is no string,
     InvalidArgumentError for other dtypes.
@@ -350,7 +350,7 @@ _as_tensor = tensor  # under a name that the argument `tensor` above does not hi
 
 @export("debugging.assert_all_finite")
 def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """`x` unchanged; InvalidArgumentError if an element is infinite or NaN.  x: floats.
+    """Return `x` unchanged; InvalidArgumentError if an element is infinite or NaN.  x: floats.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_all_finite([1.0, 2.0], "weights")
@@ -363,7 +363,7 @@ def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> T
 def assert_(
     condition: TensorLike, data: TensorLike, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """InvalidArgumentError with `data` in its text unless `condition` is true.
+    """Raise InvalidArgumentError with `data` in its text unless `condition` is true.
 
     data: a list of tensors or values, of each of which `summarize` (3) elements are shown.
     TypeError if data is no list.
@@ -400,7 +400,8 @@ class _DebugSwitches:
 
 @export("debugging.set_log_device_placement")
 def set_log_device_placement(enabled: bool) -> None:
-    """Kept for `get_log_device_placement`; nothing is logged, since everything is on the CPU.
+    """Keep the flag for `get_log_device_placement`; nothing is logged, since everything is on the
+    CPU.
 
     >>> import talweg as tf
     >>> tf.debugging.set_log_device_placement(False)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @export("debugging.enable_check_numerics")
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
-    """From now on, an operation that gives NaN or an infinity raises InvalidArgumentError.
+    """Let every operation from now on that gives NaN or an infinity raise InvalidArgumentError.
 
     The error says which element of which operation it was, with what operands, why, and where the
     operation stands; for a derivative also which operation it differentiates.  This holds for
@@ -53,7 +53,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
 
 @export("debugging.disable_check_numerics")
 def disable_check_numerics() -> None:
-    """Operations may give NaN and infinities again; nothing happens if they may already.
+    """Let operations give NaN and infinities again; nothing happens if they may already.
 
     >>> import talweg as tf
     >>> tf.debugging.disable_check_numerics()

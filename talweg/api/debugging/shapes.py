@@ -51,7 +51,8 @@ def _wrong_rank(function: str, shape: TensorShape, expected: str, message: str |
 def assert_rank(
     x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """ValueError unless x has this rank.  rank: a scalar integer; TypeError for other numbers.
+    """Raise ValueError unless x has this rank.  rank: a scalar integer; TypeError for other
+    numbers.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_rank(tf.zeros([2, 3]), 2)
@@ -67,7 +68,7 @@ def assert_rank(
 def assert_rank_at_least(
     x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """ValueError unless x has this rank or a higher one.  rank: a scalar integer.
+    """Raise ValueError unless x has this rank or a higher one.  rank: a scalar integer.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_rank_at_least(tf.zeros([2, 3]), 1)
@@ -83,7 +84,7 @@ def assert_rank_at_least(
 def assert_rank_in(
     x: TensorLike, ranks: TensorLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """ValueError unless x has one of these ranks.  ranks: a list of scalar integers.
+    """Raise ValueError unless x has one of these ranks.  ranks: a list of scalar integers.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_rank_in(tf.zeros([2, 3]), [1, 2])
@@ -100,7 +101,7 @@ def assert_rank_in(
 @asserting
 @of_shapes
 def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | None = None) -> None:
-    """ValueError unless `tensor` has rank 0.
+    """Raise ValueError unless `tensor` has rank 0.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_scalar(3)
@@ -117,7 +118,7 @@ def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | No
 def assert_type(
     tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """TypeError unless `tensor` has the dtype `tf_type`.
+    """Raise TypeError unless `tensor` has the dtype `tf_type`.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_type(tf.constant([1.0]), tf.float32)
@@ -133,7 +134,7 @@ def assert_type(
 @asserting
 @of_shapes
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
-    """TypeError unless x has an integer dtype.
+    """Raise TypeError unless x has an integer dtype.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_integer(tf.constant([1, 2]))
@@ -177,7 +178,7 @@ def assert_same_float_dtype(
 
 @export("debugging.assert_proper_iterable")
 def assert_proper_iterable(values: TensorLike) -> None:
-    """TypeError unless `values` can be iterated and is no tensor, array or string.
+    """Raise TypeError unless `values` can be iterated and is no tensor, array or string.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_proper_iterable([tf.constant(1)])
@@ -218,7 +219,7 @@ def assert_shapes(
     message: str | None = None,
     name: str | None = None,
 ) -> None:
-    """ValueError unless each tensor has its shape, where equal symbols stand for equal sizes.
+    """Raise ValueError unless each tensor has its shape, where equal symbols stand for equal sizes.
 
     shapes: a list of pairs (tensor, shape) or a dict.  A shape is a list whose entries are sizes,
     symbols (any other value, such as "N"), None or "." for one dimension of any size, and, only in

@@ -66,7 +66,7 @@ def decode_csv_v1(
     na_value: str = "",
     select_cols: Sequence[int] | None = None,
 ) -> list[Any]:
-    """`tf.io.decode_csv`, with the arguments in the order of TensorFlow 1."""
+    """Call `tf.io.decode_csv`, with the arguments in the order of TensorFlow 1."""
     return decode_csv(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols)
 
 

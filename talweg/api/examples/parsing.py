@@ -100,7 +100,7 @@ def parse_single_sequence_example(
 def parse_single_example_v1(
     serialized: Any, features: dict, name: str | None = None, example_names: Any = None
 ) -> dict[Any, Any]:
-    """`tf.io.parse_single_example`, with the arguments in the order of TensorFlow 1."""
+    """Call `tf.io.parse_single_example`, with the arguments in the order of TensorFlow 1."""
     return parse_single_example(serialized, features)
 
 
@@ -108,7 +108,7 @@ def parse_single_example_v1(
 def parse_example_v1(
     serialized: Any, features: dict, name: str | None = None, example_names: Any = None
 ) -> dict[Any, Any]:
-    """`tf.io.parse_example`, with the arguments in the order of TensorFlow 1."""
+    """Call `tf.io.parse_example`, with the arguments in the order of TensorFlow 1."""
     return parse_example(serialized, features)
 
 

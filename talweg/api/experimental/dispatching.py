@@ -161,7 +161,7 @@ ASSERTS = ("equal", "greater", "greater_equal", "less", "less_equal", "near", "n
 
 @export("experimental.dispatch_for_api")
 def dispatch_for_api(api: Callable[..., Any], *signatures: dict[str, Any]) -> Callable[[Any], Any]:
-    """A decorator: `api` calls the decorated function for arguments of these types.
+    """Return a decorator: `api` calls the decorated function for arguments of these types.
 
     signatures: the types that named arguments must have, a type or `List[type]`; by default the
     annotations of the decorated function.  ValueError for functions that are not talweg's, and
@@ -203,7 +203,7 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: dict[str, Any]) -> Ca
 
 @export("experimental.dispatch_for_unary_elementwise_apis")
 def dispatch_for_unary_elementwise_apis(x_type: DTypeLike) -> Callable[[Any], Any]:
-    """A decorator: elementwise functions of an `x_type` call `handler(api, x)`.
+    """Return a decorator: elementwise functions of an `x_type` call `handler(api, x)`.
 
     `api` is the function with its other arguments filled in.  ValueError if there is a handler
     for the type.
@@ -215,7 +215,7 @@ def dispatch_for_unary_elementwise_apis(x_type: DTypeLike) -> Callable[[Any], An
 def dispatch_for_binary_elementwise_apis(
     x_type: DTypeLike, y_type: DTypeLike
 ) -> Callable[[Any], Any]:
-    """A decorator: elementwise functions of these two types call `handler(api, x, y)`.
+    """Return a decorator: elementwise functions of these two types call `handler(api, x, y)`.
 
     `api` is the function with its other arguments filled in.  ValueError if there is a handler
     for the types.
@@ -227,7 +227,7 @@ def dispatch_for_binary_elementwise_apis(
 def dispatch_for_binary_elementwise_assert_apis(
     x_type: DTypeLike, y_type: DTypeLike
 ) -> Callable[[Any], Any]:
-    """A decorator: `tf.debugging.assert_equal` and its kin call `handler(api, x, y)`.
+    """Return a decorator: `tf.debugging.assert_equal` and its kin call `handler(api, x, y)`.
 
     `api` is the function with its other arguments filled in.  ValueError if there is a handler
     for the types.

@@ -40,7 +40,7 @@ def _as_float(image: object) -> tuple[Any, DType]:
 
 @export("image.adjust_brightness")
 def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """Images with `delta` added, which goes from -1 to 1; integers stay in their range.
+    """Add `delta` to images, which goes from -1 to 1; integers stay in their range.
 
     >>> import talweg as tf
     >>> tf.image.adjust_brightness(tf.constant([[[0, 100, 250]]], tf.uint8), 0.1).numpy().tolist()
@@ -52,7 +52,7 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
 
 @export("image.adjust_contrast")
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
-    """Images with the distance from the mean of each channel multiplied.
+    """Return images with the distance from the mean of each channel multiplied.
 
     InvalidArgumentError for images of a rank below 3.
 
@@ -70,7 +70,7 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
 
 @export("image.adjust_gamma")
 def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1) -> Tensor:
-    """gain * image ** gamma; ValueError for a gamma below 0.
+    """Return gain * image ** gamma; ValueError for a gamma below 0.
 
     >>> import talweg as tf
     >>> tf.image.adjust_gamma([[[0.5]]], 2.0).numpy().ravel().tolist()
@@ -85,7 +85,7 @@ def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1)
 
 @export("image.adjust_hue")
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
-    """Colours [..., 3] whose hue is turned by `delta`, where 1 is the whole circle.
+    """Return colours [..., 3] whose hue is turned by `delta`, where 1 is the whole circle.
 
     ValueError for a delta outside [-1, 1].
 
@@ -105,7 +105,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 def adjust_saturation(
     image: TensorLike, saturation_factor: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Colours [..., 3] whose saturation is multiplied, up to 1.
+    """Return colours [..., 3] whose saturation is multiplied, up to 1.
 
     >>> import talweg as tf
     >>> tf.image.adjust_saturation([[[0.75, 0.5, 0.5]]], 0.0).numpy().round(3).ravel().tolist()
@@ -125,7 +125,8 @@ def _colours(x: Tensor, function: str) -> Any:
 
 @export("image.per_image_standardization")
 def per_image_standardization(image: TensorLike) -> Tensor:
-    """Each image less its mean, over its standard deviation; that of n numbers is at least n^-1/2.
+    """Return each image less its mean, over its standard deviation; that of n numbers is at least
+    n^-1/2.
 
     image [..., height, width, channels]; integers become float32.  ValueError for a lower rank.
 

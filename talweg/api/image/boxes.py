@@ -48,7 +48,7 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Parts of images, each resized to crop_size: float32 [boxes, rows, columns, channels].
+    """Return parts of images, each resized to crop_size: float32 [boxes, rows, columns, channels].
 
     image [batch, height, width, channels]; boxes [n, 4]: top, left, bottom, right, where 0 and 1
     are the first and last row or column; box_indices [n]: the image of each box.  A box whose top
@@ -136,7 +136,7 @@ COLOURS = [
 def draw_bounding_boxes(
     images: TensorLike, boxes: TensorLike, colors: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Images with the outlines of boxes, one pixel wide.
+    """Return images with the outlines of boxes, one pixel wide.
 
     images [batch, height, width, 1, 3 or 4], floats; boxes [batch, n, 4]: top, left, bottom, right,
     where 0 and 1 are the first and last row or column; colors [m, channels or more], taken in turn,
@@ -221,7 +221,7 @@ def extract_glimpse(
     noise: str = "uniform",
     name: str | None = None,
 ) -> Tensor:
-    """Windows of `size` [rows, columns] in images [batch, height, width, channels].
+    """Return windows of `size` [rows, columns] in images [batch, height, width, channels].
 
     offsets [batch, 2]: where windows begin, in pixels, or over the size of the image if
     `normalized`; with `centered` from the middle of the image, and with both the middle of the

@@ -33,14 +33,15 @@ if TYPE_CHECKING:
 
 @export("image.random_brightness")
 def random_brightness(image: TensorLike, max_delta: Any, seed: object = None) -> Tensor:
-    """Images with a number of [-max_delta, max_delta) added; ValueError for a negative one."""
+    """Return images with a number of [-max_delta, max_delta) added; ValueError for a negative
+    one."""
     check_delta(max_delta)
     return adjust_brightness(image, uniform([], -max_delta, max_delta, seed=seed))
 
 
 @export("image.stateless_random_brightness")
 def stateless_random_brightness(image: TensorLike, max_delta: Any, seed: Any) -> Tensor:
-    """`random_brightness` by a seed, a pair of integers."""
+    """Call `random_brightness` by a seed, a pair of integers."""
     check_delta(max_delta)
     delta = stateless_uniform([], seed, -max_delta, max_delta)
     return adjust_brightness(image, delta)
@@ -50,7 +51,7 @@ def stateless_random_brightness(image: TensorLike, max_delta: Any, seed: Any) ->
 def random_contrast(
     image: TensorLike, lower: TensorLike, upper: TensorLike, seed: int | None = None
 ) -> Tensor:
-    """Images whose contrast is multiplied by a number of [lower, upper).
+    """Return images whose contrast is multiplied by a number of [lower, upper).
 
     ValueError unless 0 <= lower < upper.
     """
@@ -62,14 +63,14 @@ def random_contrast(
 def stateless_random_contrast(
     image: TensorLike, lower: TensorLike, upper: TensorLike, seed: TensorLike
 ) -> Tensor:
-    """`random_contrast` by a seed, a pair of integers."""
+    """Call `random_contrast` by a seed, a pair of integers."""
     check_range(lower, upper)
     return adjust_contrast(image, stateless_uniform([], seed, lower, upper))
 
 
 @export("image.random_hue")
 def random_hue(image: TensorLike, max_delta: Any, seed: object = None) -> Tensor:
-    """Images whose hue is turned by a number of [-max_delta, max_delta).
+    """Return images whose hue is turned by a number of [-max_delta, max_delta).
 
     ValueError unless 0 <= max_delta <= 0.5.
     """
@@ -79,7 +80,7 @@ def random_hue(image: TensorLike, max_delta: Any, seed: object = None) -> Tensor
 
 @export("image.stateless_random_hue")
 def stateless_random_hue(image: TensorLike, max_delta: Any, seed: Any) -> Tensor:
-    """`random_hue` by a seed, a pair of integers."""
+    """Call `random_hue` by a seed, a pair of integers."""
     check_delta(max_delta, 0.5)
     return adjust_hue(image, stateless_uniform([], seed, -max_delta, max_delta))
 
@@ -88,7 +89,7 @@ def stateless_random_hue(image: TensorLike, max_delta: Any, seed: Any) -> Tensor
 def random_saturation(
     image: TensorLike, lower: TensorLike, upper: TensorLike, seed: int | None = None
 ) -> Tensor:
-    """Images whose saturation is multiplied by a number of [lower, upper).
+    """Return images whose saturation is multiplied by a number of [lower, upper).
 
     ValueError unless 0 <= lower < upper.
     """
@@ -100,7 +101,7 @@ def random_saturation(
 def stateless_random_saturation(
     image: TensorLike, lower: TensorLike, upper: TensorLike, seed: TensorLike | None = None
 ) -> Tensor:
-    """`random_saturation` by a seed, a pair of integers."""
+    """Call `random_saturation` by a seed, a pair of integers."""
     check_range(lower, upper)
     return adjust_saturation(image, stateless_uniform([], seed, lower, upper))
 
@@ -133,7 +134,7 @@ def random_jpeg_quality(
 def stateless_random_jpeg_quality(
     image: TensorLike, min_jpeg_quality: TensorLike, max_jpeg_quality: TensorLike, seed: TensorLike
 ) -> Tensor:
-    """`random_jpeg_quality` by a seed, a pair of integers."""
+    """Call `random_jpeg_quality` by a seed, a pair of integers."""
     _check_qualities(min_jpeg_quality, max_jpeg_quality)
     quality = stateless_uniform([], seed, min_jpeg_quality, max_jpeg_quality, int32)
     return adjust_jpeg_quality(image, quality)
@@ -160,7 +161,7 @@ def random_crop(
 def stateless_random_crop(
     value: TensorLike, size: TensorLike, seed: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`random_crop` by a seed, a pair of integers.
+    """Call `random_crop` by a seed, a pair of integers.
 
     >>> import talweg as tf
     >>> x = tf.range(9)

@@ -41,7 +41,7 @@ def _mix(images: object, matrix: list) -> Any:
 
 @export("image.rgb_to_yiq")
 def rgb_to_yiq(images: TensorLike) -> Tensor:
-    """Colours [..., 3] from red, green and blue to YIQ.
+    """Convert colours [..., 3] from red, green and blue to YIQ.
 
     >>> import talweg as tf
     >>> tf.image.rgb_to_yiq([[1.0, 1.0, 1.0]]).numpy().round(3)[0, 0]
@@ -52,7 +52,7 @@ def rgb_to_yiq(images: TensorLike) -> Tensor:
 
 @export("image.yiq_to_rgb")
 def yiq_to_rgb(images: TensorLike) -> Tensor:
-    """Colours [..., 3] from YIQ to red, green and blue.
+    """Convert colours [..., 3] from YIQ to red, green and blue.
 
     >>> import talweg as tf
     >>> tf.image.yiq_to_rgb([[0.5, 0.0, 0.0]]).numpy().tolist()
@@ -63,7 +63,7 @@ def yiq_to_rgb(images: TensorLike) -> Tensor:
 
 @export("image.rgb_to_yuv")
 def rgb_to_yuv(images: TensorLike) -> Tensor:
-    """Colours [..., 3] from red, green and blue to YUV.
+    """Convert colours [..., 3] from red, green and blue to YUV.
 
     >>> import talweg as tf
     >>> tf.image.rgb_to_yuv([[1.0, 1.0, 1.0]]).numpy().round(3)[0, 0]
@@ -74,7 +74,7 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
 
 @export("image.yuv_to_rgb")
 def yuv_to_rgb(images: TensorLike) -> Tensor:
-    """Colours [..., 3] from YUV to red, green and blue.
+    """Convert colours [..., 3] from YUV to red, green and blue.
 
     >>> import talweg as tf
     >>> tf.image.yuv_to_rgb([[0.5, 0.0, 0.0]]).numpy().tolist()
@@ -85,7 +85,7 @@ def yuv_to_rgb(images: TensorLike) -> Tensor:
 
 @export("image.grayscale_to_rgb")
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Grey images [..., 1] with three equal channels; ValueError for more than one channel.
+    """Return grey images [..., 1] with three equal channels; ValueError for more than one channel.
 
     >>> import talweg as tf
     >>> tf.image.grayscale_to_rgb([[[7]]]).numpy().tolist()

@@ -40,7 +40,7 @@ def _channels(images: TensorLike, function: str) -> tuple:
 
 @export("image.rgb_to_hsv")
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
-    """Hue, saturation and value of colours; grey has the hue 0.
+    """Return Hue, saturation and value of colours; grey has the hue 0.
 
     >>> import talweg as tf
     >>> tf.image.rgb_to_hsv([0.0, 1.0, 1.0]).numpy().tolist()
@@ -67,7 +67,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 @export("image.hsv_to_rgb")
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Red, green and blue of colours given by hue, saturation and value.
+    """Return red, green and blue of colours given by hue, saturation and value.
 
     >>> import talweg as tf
     >>> tf.image.hsv_to_rgb([0.5, 1.0, 1.0]).numpy().tolist()
@@ -84,7 +84,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
 @export("image.sobel_edges")
 def sobel_edges(image: TensorLike) -> Tensor:
-    """Sobel's derivatives of images [batch, height, width, channels] by row and by column.
+    """Return Sobel's derivatives of images [batch, height, width, channels] by row and by column.
 
     The result [batch, height, width, channels, 2]; edges are mirrored.
 

@@ -157,7 +157,7 @@ def _margin(size: Any, fraction: Any) -> Any:
 def resize_with_crop_or_pad(
     image: TensorLike, target_height: TensorLike, target_width: TensorLike
 ) -> Tensor:
-    """Images of the target size: their middle, or with zeros around them.
+    """Return images of the target size: their middle, or with zeros around them.
 
     ValueError for a target size below 1 or a rank other than 3 or 4.
 

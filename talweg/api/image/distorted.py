@@ -77,7 +77,7 @@ def stateless_sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> tuple[Any, ...]:
-    """`sample_distorted_bounding_box` by a seed, a pair of integers."""
+    """Call `sample_distorted_bounding_box` by a seed, a pair of integers."""
     attempts = 100 if max_attempts is None else int(max_attempts)
     stream, _ = stream_of(seed, "auto_select")
     return _draw_box(

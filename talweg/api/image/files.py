@@ -162,7 +162,7 @@ def decode_image(
 def extract_jpeg_shape(
     contents: TensorLike, output_type: DTypeLike = int32, name: str | None = None
 ) -> Tensor:
-    """[height, width, channels] of a JPEG file, of which only the header is read."""
+    """Return [height, width, channels] of a JPEG file, of which only the header is read."""
     dtype = as_dtype(output_type)
     if dtype not in (int32, int64):
         raise invalid("TW102", f"output_type {dtype.name}", "int32 or int64")
@@ -182,7 +182,7 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
 
 @export("io.encode_png", "image.encode_png")
 def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
-    """PNG files of images [..., height, width, 1 to 4], uint8 or uint16: strings [...].
+    """Return PNG files of images [..., height, width, 1 to 4], uint8 or uint16: strings [...].
 
     compression: from 0 (none) to 9 (most); -1 leaves the choice.
     """

@@ -61,7 +61,8 @@ def _perhaps(image: object, function: str, axis: int, draw: Callable[[Any], Any]
 
 @export("image.random_flip_left_right")
 def random_flip_left_right(image: TensorLike, seed: TensorLike | None = None) -> Tensor:
-    """Images whose columns are in reverse with a chance of 1 in 2, each image of a batch by itself.
+    """Return images whose columns are in reverse with a chance of 1 in 2, each image of a batch by
+    itself.
 
     seed: an integer, for a stream of its own.
     """
@@ -70,7 +71,8 @@ def random_flip_left_right(image: TensorLike, seed: TensorLike | None = None) ->
 
 @export("image.random_flip_up_down")
 def random_flip_up_down(image: TensorLike, seed: TensorLike | None = None) -> Tensor:
-    """Images whose rows are in reverse with a chance of 1 in 2, each image of a batch by itself.
+    """Return images whose rows are in reverse with a chance of 1 in 2, each image of a batch by
+    itself.
 
     seed: an integer, for a stream of its own.
     """
@@ -79,7 +81,8 @@ def random_flip_up_down(image: TensorLike, seed: TensorLike | None = None) -> Te
 
 @export("image.stateless_random_flip_left_right")
 def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Tensor:
-    """`random_flip_left_right` by a seed, a pair of integers: the same again for the same seed.
+    """Call `random_flip_left_right` by a seed, a pair of integers: the same again for the same
+    seed.
 
     >>> import talweg as tf
     >>> x = tf.constant([[[1], [2], [3]]])
@@ -96,7 +99,8 @@ def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Ten
 
 @export("image.stateless_random_flip_up_down")
 def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor:
-    """`random_flip_up_down` by a seed, a pair of integers: the same again for the same seed."""
+    """Call `random_flip_up_down` by a seed, a pair of integers: the same again for the same
+    seed."""
     return _perhaps(
         image, "stateless_random_flip_up_down", ROWS, lambda dims: stateless_uniform(dims, seed)
     )
@@ -104,7 +108,7 @@ def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor
 
 @export("image.transpose")
 def transpose(image: TensorLike, name: str | None = None) -> Tensor:
-    """Images with rows and columns exchanged; ValueError for a rank other than 3 or 4.
+    """Return images with rows and columns exchanged; ValueError for a rank other than 3 or 4.
 
     >>> import talweg as tf
     >>> tf.image.transpose(tf.zeros([2, 3, 1])).shape
@@ -116,7 +120,7 @@ def transpose(image: TensorLike, name: str | None = None) -> Tensor:
 
 @export("image.rot90")
 def rot90(image: TensorLike, k: Any = 1, name: str | None = None) -> Tensor:
-    """Images turned by a right angle `k` times, against the clock.
+    """Turn images by a right angle `k` times, against the clock.
 
     ValueError for a rank other than 3 or 4, or a `k` that is no scalar.
 

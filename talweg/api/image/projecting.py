@@ -39,7 +39,8 @@ def projective_transform(
     fill_mode: str = "CONSTANT",
     name: str | None = None,
 ) -> Tensor:
-    """Each image [batch, height, width, channels] transformed by its row of transforms [batch, 8].
+    """Return each image [batch, height, width, channels] transformed by its row of transforms
+    [batch, 8].
 
     One row serves all.  interpolation "NEAREST" or "BILINEAR"; fill_mode says what lies outside:
     "CONSTANT" (`fill_value`), "REFLECT", "WRAP" or "NEAREST".

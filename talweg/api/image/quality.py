@@ -43,7 +43,8 @@ SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # weights of Wang et al. (200
 
 @export("image.psnr")
 def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
-    """Peak signal to noise ratio of images in decibels: 10 log10(max_val^2 / mean((a - b)^2)).
+    """Return peak signal to noise ratio of images in decibels: 10 log10(max_val^2 / mean((a -
+    b)^2)).
 
     a, b [..., height, width, channels] of one shape; max_val: the range of the numbers.
 
@@ -81,7 +82,7 @@ def ssim(
     k2: float = 0.03,
     return_index_map: bool = False,
 ) -> Tensor:
-    """Structural similarity of images [..., height, width, channels], 1 for equal ones.
+    """Return structural similarity of images [..., height, width, channels], 1 for equal ones.
 
     Means, variances and covariances are taken under a Gaussian window of filter_size.
     return_index_map: the similarity at each place, not their mean.  ValueError for different
@@ -112,7 +113,7 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """Structural similarity at several scales, each half as fine as the one before.
+    """Return structural similarity at several scales, each half as fine as the one before.
 
     power_factors: the weights of the scales, finest first.  Errors as in `tf.image.ssim`; images
     must be larger than the window at every scale.
@@ -206,7 +207,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 @export("image.image_gradients")
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """Differences to the row below and to the column on the right; 0 in the last one.
+    """Return differences to the row below and to the column on the right; 0 in the last one.
 
     image [batch, height, width, channels]; ValueError for another rank.
 

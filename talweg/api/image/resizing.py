@@ -55,7 +55,7 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images with `size` rows and columns.
+    """Return images with `size` rows and columns.
 
     images [height, width, channels] or [batch, height, width, channels]; the result is float32,
     but "nearest" keeps the dtype.  `antialias` widens the filters
@@ -82,7 +82,7 @@ def resize(
 
 
 def _of_any_size(x: Tensor, size: object, method: str, preserve: bool, antialias: bool) -> Any:
-    """Computes `resize` as an opaque call, in graphs that do not know the size of the images."""
+    """Compute `resize` as an opaque call, in graphs that do not know the size of the images."""
     single = x.ndim == 3
     x = expand_dims(x, 0) if single else x
     height, width = (operator.index(n) for n in x.dims[1:3])
@@ -146,7 +146,7 @@ def resize_with_pad(
     method: str = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
-    """Images of the target size with their aspect ratio kept, and zeros around them.
+    """Return images of the target size with their aspect ratio kept, and zeros around them.
 
     >>> import talweg as tf
     >>> tf.image.resize_with_pad(tf.ones([2, 4, 1]), 4, 4)[:, 0, 0].numpy().tolist()

@@ -81,7 +81,7 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`non_max_suppression`, with the scores of the boxes that stay.
+    """Call `non_max_suppression`, with the scores of the boxes that stay.
 
     soft_nms_sigma: if above 0, scores fall by exp(-iou²/2 sigma) for each better box.
     """
@@ -105,7 +105,7 @@ def non_max_suppression_overlaps(
     score_threshold: TensorLike = NEVER,
     name: str | None = None,
 ) -> Tensor:
-    """`non_max_suppression` by overlaps [n, n] of any measure.
+    """Call `non_max_suppression` by overlaps [n, n] of any measure.
 
     >>> import talweg as tf
     >>> tf.image.non_max_suppression_overlaps([[1.0, 0.8], [0.8, 1.0]], [0.1, 0.2], 2).numpy()
@@ -135,7 +135,7 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
-    """`non_max_suppression` and the number of boxes that stay; for batches, too.
+    """Return `non_max_suppression` and the number of boxes that stay; for batches, too.
 
     boxes [..., n, 4], scores [..., n]; pad_to_max_output_size: zeros up to max_output_size.
     sorted_input, canonicalized_coordinates, tile_size: promises that are not needed here.

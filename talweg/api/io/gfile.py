@@ -125,7 +125,7 @@ def glob(pattern: PathLike) -> list[str]:
 
 @export("io.gfile.join")
 def join(path: Any, *paths: Any) -> str:
-    """Parts of a path, joined."""
+    """Join parts of a path."""
     return os.path.join(path_of(path), *map(path_of, paths))
 
 
@@ -150,7 +150,7 @@ class FileStatistics(NamedTuple):
 
 @export("io.gfile.stat")
 def stat(path: object) -> FileStatistics:
-    """Length, time of the last change, and whether it is a folder; NotFoundError."""
+    """Return length, time of the last change, and whether it is a folder; NotFoundError."""
     found = carry_out(os.stat, name_of(path))
     folder = os.path.isdir(path_of(path))
     return FileStatistics(found.st_size, found.st_mtime_ns, folder)
@@ -160,7 +160,7 @@ def stat(path: object) -> FileStatistics:
 def walk(
     top: PathLike, topdown: bool = True, onerror: Callable[[Any], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """(folder, folders in it, files in it), for a folder and all below it, in order."""
+    """Return (folder, folders in it, files in it), for a folder and all below it, in order."""
     own = path_of(top)
     try:
         names = sorted(listdir(own))
@@ -314,71 +314,71 @@ class GFile:
 
 @export("compat.v1.gfile.Copy")
 def copy_v1(oldpath: PathLike, newpath: PathLike, overwrite: bool = False) -> None:
-    """As `tf.io.gfile.copy`."""
+    """Do what `tf.io.gfile.copy` does."""
     copy(oldpath, newpath, overwrite)
 
 
 @export("compat.v1.gfile.Rename")
 def rename_v1(oldname: PathLike, newname: PathLike, overwrite: bool = False) -> None:
-    """As `tf.io.gfile.rename`."""
+    """Do what `tf.io.gfile.rename` does."""
     rename(oldname, newname, overwrite)
 
 
 @export("compat.v1.gfile.Walk")
 def walk_v1(top: PathLike, in_order: bool = True) -> Iterable[tuple]:
-    """As `tf.io.gfile.walk`; `in_order`: a folder before those in it."""
+    """Do what `tf.io.gfile.walk` does; `in_order`: a folder before those in it."""
     return walk(top, in_order)
 
 
 @export("compat.v1.gfile.Exists")
 def exists_v1(filename: PathLike) -> bool:
-    """As `tf.io.gfile.exists`."""
+    """Do what `tf.io.gfile.exists` does."""
     return exists(filename)
 
 
 @export("compat.v1.gfile.IsDirectory")
 def isdir_v1(dirname: PathLike) -> bool:
-    """As `tf.io.gfile.isdir`."""
+    """Do what `tf.io.gfile.isdir` does."""
     return isdir(dirname)
 
 
 @export("compat.v1.gfile.ListDirectory")
 def listdir_v1(dirname: PathLike) -> list[str]:
-    """As `tf.io.gfile.listdir`."""
+    """Do what `tf.io.gfile.listdir` does."""
     return listdir(dirname)
 
 
 @export("compat.v1.gfile.MkDir")
 def mkdir_v1(dirname: PathLike) -> None:
-    """As `tf.io.gfile.mkdir`."""
+    """Do what `tf.io.gfile.mkdir` does."""
     mkdir(dirname)
 
 
 @export("compat.v1.gfile.MakeDirs")
 def makedirs_v1(dirname: PathLike) -> None:
-    """As `tf.io.gfile.makedirs`."""
+    """Do what `tf.io.gfile.makedirs` does."""
     makedirs(dirname)
 
 
 @export("compat.v1.gfile.Remove")
 def remove_v1(filename: PathLike) -> None:
-    """As `tf.io.gfile.remove`."""
+    """Do what `tf.io.gfile.remove` does."""
     remove(filename)
 
 
 @export("compat.v1.gfile.DeleteRecursively")
 def rmtree_v1(dirname: PathLike) -> None:
-    """As `tf.io.gfile.rmtree`."""
+    """Do what `tf.io.gfile.rmtree` does."""
     rmtree(dirname)
 
 
 @export("compat.v1.gfile.Glob")
 def glob_v1(filename: PathLike) -> list[str]:
-    """As `tf.io.gfile.glob`."""
+    """Do what `tf.io.gfile.glob` does."""
     return glob(filename)
 
 
 @export("compat.v1.gfile.Stat")
 def stat_v1(filename: PathLike) -> FileStatistics:
-    """As `tf.io.gfile.stat`."""
+    """Do what `tf.io.gfile.stat` does."""
     return stat(filename)

@@ -104,7 +104,8 @@ def decode_proto(
     sanitize: bool = False,
     name: str | None = None,
 ) -> tuple:
-    """Fields of messages: (sizes [..., fields], a list of values [..., most] for each field).
+    """Return fields of messages: (sizes [..., fields], a list of values [..., most] for each
+    field).
 
     bytes: serialized messages of any shape.  output_types: a dtype for each field; of messages and
     texts tf.string.  sizes: how many values each message has of a field; the others are defaults.
@@ -204,7 +205,7 @@ def encode_proto(
     descriptor_source: Any = "local://",
     name: str | None = None,
 ) -> Any:
-    """Messages made of fields, as strings: the inverse of `tf.io.decode_proto`.
+    """Encode fields as messages, strings: the inverse of `tf.io.decode_proto`.
 
     sizes [..., fields]: how many of the values [..., most] of each field are put into each message.
     InvalidArgumentError for fields that there are not, and for shapes that do not fit.
@@ -274,7 +275,7 @@ def _from_json(text: bytes) -> bytes:
 
 @export("io.decode_json_example", "compat.v1.decode_json_example")
 def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Any:
-    """Examples in JSON as the strings of their messages, in the same shape.
+    """Return examples in JSON as the strings of their messages, in the same shape.
 
     InvalidArgumentError for what is no Example.
 

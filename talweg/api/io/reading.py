@@ -117,13 +117,13 @@ def decode_raw_v1(
     name: str | None = None,
     bytes: TensorLike | None = None,
 ) -> Any:
-    """As `tf.io.decode_raw`, without fixed_length."""
+    """Do what `tf.io.decode_raw` does, without fixed_length."""
     return decode_raw(bytes if input_bytes is None else input_bytes, out_type, little_endian)
 
 
 @export("io.encode_base64")
 def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
-    """Strings in base64, in the letters for addresses (- and _); `pad`: with = at the end.
+    """Return strings in base64, in the letters for addresses (- and _); `pad`: with = at the end.
 
     >>> import talweg as tf
     >>> tf.io.encode_base64(b"ab?>").numpy()
@@ -135,7 +135,7 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
 
 @export("io.decode_base64")
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
-    """Strings that were in base64; InvalidArgumentError for what is not."""
+    """Return strings that were in base64; InvalidArgumentError for what is not."""
     return encoded.recoded(tensor(input, string), code="DecodeBase64")
 
 
@@ -143,7 +143,7 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
 def decode_compressed(
     bytes: TensorLike, compression_type: str = "", name: str | None = None
 ) -> Tensor:
-    """Strings that were compressed: "ZLIB", "GZIP" or "" (as they are).
+    """Return strings that were compressed: "ZLIB", "GZIP" or "" (as they are).
 
     DataLossError for strings that were not.
     """

@@ -59,7 +59,7 @@ def serialize_sparse(
 def serialize_many_sparse(
     sp_input: TensorLike, out_type: DTypeLike = string, name: str | None = None
 ) -> Any:
-    """Each row of a sparse tensor of rank 2 or more as three strings: [rows, 3].
+    """Return each row of a sparse tensor of rank 2 or more as three strings: [rows, 3].
 
     TypeError for what is not sparse, InvalidArgumentError for a rank below 2.
 
@@ -93,7 +93,7 @@ def serialize_many_sparse(
 def serialize_sparse_v1(
     sp_input: TensorLike, name: str | None = None, out_type: DTypeLike = string
 ) -> Any:
-    """As `tf.io.serialize_sparse`."""
+    """Do what `tf.io.serialize_sparse` does."""
     return serialize_sparse(sp_input, out_type)
 
 
@@ -101,7 +101,7 @@ def serialize_sparse_v1(
 def serialize_many_sparse_v1(
     sp_input: TensorLike, name: str | None = None, out_type: DTypeLike = string
 ) -> Any:
-    """As `tf.io.serialize_many_sparse`."""
+    """Do what `tf.io.serialize_many_sparse` does."""
     return serialize_many_sparse(sp_input, out_type)
 
 

@@ -77,7 +77,7 @@ def tridiagonal_solve(
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
 ) -> Tensor:
-    """x with a x = rhs for tridiagonal a.   rhs [..., m] or [..., m, k], the result alike.
+    """Return x with a x = rhs for tridiagonal a.   rhs [..., m] or [..., m, k], the result alike.
 
     diagonals: [..., 3, m] ("compact": superdiagonal, diagonal, subdiagonal; the last element of the
     first and the first of the last are not read), three tensors ("sequence"), or [..., m, m]
@@ -151,7 +151,7 @@ def banded_triangular_solve(
     adjoint: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """x with a x = rhs (or aᴴ x = rhs) for triangular a with few diagonals.
+    """Return x with a x = rhs (or aᴴ x = rhs) for triangular a with few diagonals.
 
     bands [..., k, m]: the main diagonal first and then the subdiagonals, right-aligned (lower); or
     the superdiagonals, left-aligned, and the main diagonal last.  rhs [..., m, n] -> [..., m, n],

@@ -36,7 +36,7 @@ def conjugate_gradient(
     max_iter: int = 20,
     name: str = "conjugate_gradient",
 ) -> CGState:
-    """x with A x = rhs for vectors [..., n], by at most min(max_iter, n) steps.
+    """Return x with A x = rhs for vectors [..., n], by at most min(max_iter, n) steps.
 
     operator, preconditioner: linear operators that are said to be self-adjoint and positive
     definite (ValueError otherwise); the latter is near to the inverse of the former.  x: where to

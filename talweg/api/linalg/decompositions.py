@@ -56,7 +56,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("linalg.qr")
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """(q, r): input = q r with orthonormal columns in q and upper triangular r.
+    """Return (q, r): input = q r with orthonormal columns in q and upper triangular r.
 
     [..., m, n] -> q [..., m, min(m, n)], r [..., min(m, n), n]; q [..., m, m] and r [..., m, n]
     with full_matrices.  InvalidArgumentError for a rank below 2 and for integers.
@@ -79,7 +79,8 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
 
 @export("linalg.lu")
 def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None) -> Lu:
-    """(lu, p): input[p] = l u, with l - 1 below the diagonal of lu and u in its upper triangle.
+    """Return (lu, p): input[p] = l u, with l - 1 below the diagonal of lu and u in its upper
+    triangle.
 
     [..., m, m] -> lu [..., m, m], p [..., m] of output_idx_type (int32 or int64).
     InvalidArgumentError for matrices that are not square or not invertible, and for integers.
@@ -102,7 +103,7 @@ def svd(
     compute_uv: bool = True,
     name: str | None = None,
 ) -> Any:
-    """(s, u, v): tensor = u diag(s) vᴴ, s descending; only s without compute_uv.
+    """Return (s, u, v): tensor = u diag(s) vᴴ, s descending; only s without compute_uv.
 
     [..., m, n] -> s [..., k], u [..., m, k], v [..., n, k] with k = min(m, n); u and v are square
     with full_matrices.  InvalidArgumentError for a rank below 2 and for integers.
@@ -122,7 +123,7 @@ _convert = tensor
 
 @export("linalg.eigh")
 def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(w, v): eigenvalues, ascending, and orthonormal eigenvectors of Hermitian [..., m, m].
+    """Return (w, v): eigenvalues, ascending, and orthonormal eigenvectors of Hermitian [..., m, m].
 
     Only the lower triangle is read.  w [..., m] has the dtype of the input.  InvalidArgumentError
     for matrices that are not square, for integers, and for NaN.
@@ -154,7 +155,7 @@ def _as(x: Tensor, dtype: object) -> Tensor:
 
 @export("linalg.eig", "eig")
 def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(w, v): complex eigenvalues, in no order, and eigenvectors of length 1 of [..., m, m].
+    """Return (w, v): complex eigenvalues, in no order, and eigenvectors of length 1 of [..., m, m].
 
     InvalidArgumentError for matrices that are not square, for integers, and for NaN.
 
@@ -186,7 +187,7 @@ def eigh_tridiagonal(
     tol: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Eigenvalues (and vectors) of Hermitian tridiagonal matrices, ascending.
+    """Return eigenvalues (and vectors) of Hermitian tridiagonal matrices, ascending.
 
     alpha [..., n]: the diagonal; beta [..., n - 1]: the superdiagonal.  select: "a" all, "i" those
     with index select_range[0] to select_range[1], "v" those in the interval select_range.  tol is

@@ -65,7 +65,7 @@ def diag(
     padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with the given diagonals, and `padding_value` elsewhere.
+    """Return matrices with the given diagonals, and `padding_value` elsewhere.
 
     diagonal: [..., n], or [..., high - low + 1, n] for several diagonals k = (low, high), the
     highest first.  Diagonals above the main one have k > 0.  num_rows, num_cols: -1 for the
@@ -143,7 +143,8 @@ def set_diag(
     k: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices [..., m, n] with the diagonals k replaced; k and align as for `tf.linalg.diag_part`.
+    """Return matrices [..., m, n] with the diagonals k replaced; k and align as for
+    `tf.linalg.diag_part`.
 
     >>> import talweg as tf
     >>> tf.linalg.set_diag([[1, 2], [3, 4]], [8, 9]).numpy().tolist()
@@ -201,7 +202,7 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 def band_part(
     input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Matrices [..., m, n] with zeros outside a band around the diagonal.
+    """Return matrices [..., m, n] with zeros outside a band around the diagonal.
 
     num_lower, num_upper: how many sub- and superdiagonals stay; all if negative.
     InvalidArgumentError for a rank below 2, or for more diagonals than there are.
@@ -246,7 +247,7 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 def matrix_transpose(
     a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False
 ) -> Tensor:
-    """The last two axes exchanged, conjugated on demand; ValueError for a rank below 2.
+    """Exchange the last two axes, conjugated on demand; ValueError for a rank below 2.
 
     >>> import talweg as tf
     >>> tf.linalg.matrix_transpose([[1, 2, 3]]).numpy().tolist()

@@ -121,7 +121,8 @@ def normalize(
     axis: AxisLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(tensor / its norm, the norm with reduced axes kept); arguments and errors as `tf.norm`.
+    """Return (tensor / its norm, the norm with reduced axes kept); arguments and errors as
+    `tf.norm`.
 
     >>> import talweg as tf
     >>> unit, length = tf.linalg.normalize([3.0, 4.0])

@@ -56,7 +56,7 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("linalg.slogdet")
 def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
-    """(sign, log_abs_determinant) of [..., m, m]: det = sign * exp(log_abs_determinant).
+    """Return (sign, log_abs_determinant) of [..., m, m]: det = sign * exp(log_abs_determinant).
 
     Both have the dtype of the input.  InvalidArgumentError unless square and inexact.
 
@@ -73,7 +73,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
 
 @export("linalg.logdet")
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """ln det of Hermitian positive definite [..., m, m] -> [...], real; NaN for others.
+    """Return ln det of Hermitian positive definite [..., m, m] -> [...], real; NaN for others.
 
     >>> import talweg as tf
     >>> tf.linalg.logdet([[1.0, 0.0], [0.0, 1.0]])
@@ -103,7 +103,7 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
 def solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """x with matrix x = rhs, or matrixᴴ x = rhs.
+    """Return x with matrix x = rhs, or matrixᴴ x = rhs.
 
     matrix [..., m, m], rhs [..., m, k] -> [..., m, k].
 
@@ -125,7 +125,7 @@ def triangular_solve(
     adjoint: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """x with matrix x = rhs (or matrixᴴ x = rhs), reading one triangle of matrix only.
+    """Return x with matrix x = rhs (or matrixᴴ x = rhs), reading one triangle of matrix only.
 
     matrix [..., m, m], rhs [..., m, k] -> [..., m, k], leading axes broadcast.  Zeros on the
     diagonal give infinities.  InvalidArgumentError for shapes that do not fit, and integers.
@@ -140,7 +140,8 @@ def triangular_solve(
 
 @export("linalg.cholesky_solve")
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """x with a x = rhs for a = chol cholᴴ, from the Cholesky factor; shapes as triangular_solve.
+    """Return x with a x = rhs for a = chol cholᴴ, from the Cholesky factor; shapes as
+    triangular_solve.
 
     >>> import talweg as tf
     >>> tf.linalg.cholesky_solve([[2.0, 0.0], [0.0, 1.0]], [[4.0], [1.0]]).numpy().tolist()
@@ -159,7 +160,8 @@ def lstsq(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """x that minimises ‖matrix x - rhs‖² + l2_regularizer ‖x‖²; the shortest x if there are many.
+    """Return x that minimises ‖matrix x - rhs‖² + l2_regularizer ‖x‖²; the shortest x if there are
+    many.
 
     matrix [..., m, n], rhs [..., m, k] -> [..., n, k].  fast: by the normal equations and Cholesky,
     for matrices of full rank; otherwise by singular values, for any rank, without regularisation.
@@ -306,7 +308,7 @@ def lu_solve(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """x with a x = rhs, from (lower_upper, perm) = tf.linalg.lu(a).
+    """Return x with a x = rhs, from (lower_upper, perm) = tf.linalg.lu(a).
 
     rhs [..., m, k] -> [..., m, k].  ValueError for shapes that do not fit.
 
@@ -340,7 +342,7 @@ def lu_solve(
 def lu_reconstruct(
     lower_upper: TensorLike, perm: AxisLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """a, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
+    """Return a, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
 
     >>> import talweg as tf
     >>> tf.linalg.lu_reconstruct(*tf.linalg.lu([[0.0, 2.0], [1.0, 0.0]])).numpy().tolist()
@@ -356,7 +358,8 @@ def lu_reconstruct(
 def lu_matrix_inverse(
     lower_upper: TensorLike, perm: AxisLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """a⁻¹, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
+    """Return a⁻¹, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not
+    fit.
 
     >>> import talweg as tf
     >>> tf.linalg.lu_matrix_inverse(*tf.linalg.lu([[0.0, 2.0], [1.0, 0.0]])).numpy().tolist()

@@ -129,7 +129,7 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: object = None,
 ) -> Any:
-    """`fn` applied to each slice of `elems` along the first axis, the results stacked.
+    """Return `fn` applied to each slice of `elems` along the first axis, the results stacked.
 
     elems: a tensor [n, ...] or a nest of such.  fn_output_signature (or dtype): a nest of dtypes
     or TensorSpecs like fn's result, where it differs from elems.  ValueError if the first
@@ -204,7 +204,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """All partial results of a fold, stacked: `a = fn(a, x)` for each slice x of `elems`.
+    """Return all partial results of a fold, stacked: `a = fn(a, x)` for each slice x of `elems`.
 
     elems: a tensor [n, ...] or a nest of such; the first slice starts the fold if there is no
     initializer.  reverse: from the last slice, each result at its slice's place.  Returns a nest
@@ -266,7 +266,7 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`a = fn(a, x)` for each slice x of `elems`, from the first to the last; the last a.
+    """Return `a = fn(a, x)` for each slice x of `elems`, from the first to the last; the last a.
 
     elems: a tensor [n, ...] or a nest of such; the first slice is the first a if there is no
     initializer.  ValueError or TypeError where structures differ, OutOfRangeError if there is
@@ -289,7 +289,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`a = fn(a, x)` for each slice x of `elems`, from the last to the first; the last a.
+    """Return `a = fn(a, x)` for each slice x of `elems`, from the last to the first; the last a.
 
     elems: a tensor [n, ...] or a nest of such; the last slice is the first a if there is no
     initializer.  ValueError or TypeError where structures differ, OutOfRangeError if there is

@@ -30,7 +30,7 @@ TRUNCATED = frozenset({int32, int64, float32, float64})  # TensorFlow's truncate
 
 @export("math.add", "add")
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x + y, broadcast; strings are joined.
+    """Return x + y, broadcast; strings are joined.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
     differ or the shapes do not broadcast.
@@ -44,7 +44,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.subtract", "subtract")
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x - y, broadcast.
+    """Return x - y, broadcast.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
     differ or the shapes do not broadcast.
@@ -58,7 +58,7 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.multiply", "multiply")
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x y, element by element, broadcast.
+    """Return x y, element by element, broadcast.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
     differ or the shapes do not broadcast.
@@ -76,7 +76,7 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.divide", "divide")
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y; the same as `tf.truediv`.
+    """Return x / y; the same as `tf.truediv`.
 
     x, y: tensors of one dtype; TypeError if the dtypes differ.
 
@@ -89,7 +89,7 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.truediv", "truediv")
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y; integers of 8 and 16 bits give float32, wider ones float64.
+    """Return x / y; integers of 8 and 16 bits give float32, wider ones float64.
 
     x, y: tensors of one dtype; TypeError if the dtypes differ.
 
@@ -102,7 +102,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("realdiv")
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y of floats or complex numbers.  InvalidArgumentError for integers.
+    """Return x / y of floats or complex numbers.  InvalidArgumentError for integers.
 
     >>> import talweg as tf
     >>> tf.realdiv([1.0, 2.0], 4.0)
@@ -113,7 +113,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.floordiv")
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """floor(x / y), in x's dtype.
+    """Return floor(x / y), in x's dtype.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0, dtypes that
     differ, shapes that do not broadcast.
@@ -127,7 +127,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.floormod", "math.mod")
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x - floor(x / y) y: the remainder with the sign of y.
+    """Return x - floor(x / y) y: the remainder with the sign of y.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0.
 
@@ -140,7 +140,7 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("truncatediv")
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y rounded toward zero, in x's dtype.
+    """Return x / y rounded toward zero, in x's dtype.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0.
 
@@ -171,7 +171,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 @export("math.scalar_mul", "scalar_mul")
 def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """scalar · x for a scalar of rank 0; x may be an `IndexedSlices`.
+    """Return scalar · x for a scalar of rank 0; x may be an `IndexedSlices`.
 
     TypeError if the scalar cannot have x's dtype, ValueError if it is no scalar.
 
@@ -199,7 +199,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
 
 @export("math.negative", "negative")
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
-    """Computes -x.
+    """Compute -x.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
 
@@ -232,7 +232,7 @@ def _absolute(x: Tensor) -> Any:
 
 @export("math.sign", "sign")
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
-    """-1, 0 or 1; for complex numbers x / |x|, and 0 for 0.
+    """Return -1, 0 or 1; for complex numbers x / |x|, and 0 for 0.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
 
@@ -249,7 +249,7 @@ def _sign(x: Tensor) -> Any:
 
 @export("math.square", "square")
 def square(x: TensorLike, name: str | None = None) -> Tensor:
-    """x², element by element.
+    """Return x², element by element.
 
     x: a tensor of numbers; InvalidArgumentError for truth values and strings.
 
@@ -275,7 +275,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.rsqrt")
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / √x.
+    """Return 1 / √x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -288,7 +288,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.reciprocal")
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x.
+    """Return 1 / x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -301,7 +301,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.reciprocal_no_nan")
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, and 0 where x = 0.
+    """Return 1 / x, and 0 where x = 0.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError for integers, TypeError for truth
     values and strings.
@@ -321,7 +321,7 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.pow", "pow")
 def power(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """xʸ, broadcast.
+    """Return xʸ, broadcast.
 
     x, y: tensors of one dtype: signed integers, floats or complex numbers.  InvalidArgumentError
     for negative integer exponents of integers and for dtypes that differ.  The derivative by y is
@@ -336,7 +336,7 @@ def power(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.squared_difference")
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """(x - y)²; for complex numbers |x - y|², in the complex dtype.
+    """Return (x - y)²; for complex numbers |x - y|², in the complex dtype.
 
     x, y: tensors of one dtype: int32, int64, floats or complex numbers.  InvalidArgumentError
     otherwise.
@@ -354,7 +354,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
 
 @export("math.divide_no_nan")
 def divide_no_nan(x: TensorLike, y: object, name: str | None = None) -> Tensor:
-    """x / y, and 0 where y = 0; the derivatives are 0 there too.
+    """Return x / y, and 0 where y = 0; the derivatives are 0 there too.
 
     x, y: tensors of one dtype (TypeError otherwise); integers give floats as in `tf.truediv`.
 
@@ -379,7 +379,7 @@ def divide_no_nan(x: TensorLike, y: object, name: str | None = None) -> Tensor:
 
 @export("math.multiply_no_nan")
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x y, and 0 where y = 0 even if x is infinite or NaN.
+    """Return x y, and 0 where y = 0 even if x is infinite or NaN.
 
     x, y: tensors of one dtype, floats or complex numbers.  ValueError if the dtypes differ,
     InvalidArgumentError for other dtypes.
@@ -401,7 +401,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
 @export("math.xdivy")
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, and 0 where x = 0.
+    """Return x / y, and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.
 

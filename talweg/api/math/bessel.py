@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @export("math.bessel_i0", "math.special.bessel_i0")
 def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """I₀(x), the modified Bessel function of the first kind and order 0.
+    """Return I₀(x), the modified Bessel function of the first kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -28,7 +28,7 @@ def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.bessel_i0e", "math.special.bessel_i0e")
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """e^(-|x|) I₀(x), which does not overflow.
+    """Return e^(-|x|) I₀(x), which does not overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -41,7 +41,7 @@ def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.bessel_i1", "math.special.bessel_i1")
 def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """I₁(x), the modified Bessel function of the first kind and order 1.
+    """Return I₁(x), the modified Bessel function of the first kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -54,7 +54,7 @@ def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.bessel_i1e", "math.special.bessel_i1e")
 def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """e^(-|x|) I₁(x), which does not overflow.
+    """Return e^(-|x|) I₁(x), which does not overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -67,7 +67,7 @@ def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.bessel_j0")
 def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
-    """J₀(x), the Bessel function of the first kind and order 0.
+    """Return J₀(x), the Bessel function of the first kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -80,7 +80,7 @@ def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.bessel_j1")
 def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
-    """J₁(x), the Bessel function of the first kind and order 1.
+    """Return J₁(x), the Bessel function of the first kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -93,7 +93,7 @@ def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.bessel_k0")
 def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
-    """K₀(x), the modified Bessel function of the second kind and order 0.
+    """Return K₀(x), the modified Bessel function of the second kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -106,7 +106,7 @@ def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.bessel_k0e")
 def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """eˣ K₀(x), which does not underflow.
+    """Return eˣ K₀(x), which does not underflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -119,7 +119,7 @@ def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.bessel_k1")
 def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
-    """K₁(x), the modified Bessel function of the second kind and order 1.
+    """Return K₁(x), the modified Bessel function of the second kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -132,7 +132,7 @@ def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.bessel_k1e")
 def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """eˣ K₁(x), which does not underflow.
+    """Return eˣ K₁(x), which does not underflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -145,7 +145,7 @@ def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.bessel_y0")
 def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
-    """Y₀(x), the Bessel function of the second kind and order 0.
+    """Return Y₀(x), the Bessel function of the second kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -158,7 +158,7 @@ def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.bessel_y1")
 def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Y₁(x), the Bessel function of the second kind and order 1.
+    """Return Y₁(x), the Bessel function of the second kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -171,7 +171,7 @@ def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.dawsn")
 def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
-    """Dawson's integral, e^(-x²) ∫₀ˣ e^(t²) dt.
+    """Return Dawson's integral, e^(-x²) ∫₀ˣ e^(t²) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -223,7 +223,7 @@ def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.special.spence")
 def spence(x: TensorLike, name: str | None = None) -> Tensor:
-    """Spence's function, -∫₁ˣ ln t / (t - 1) dt, the dilogarithm of 1 - x.
+    """Return Spence's function, -∫₁ˣ ln t / (t - 1) dt, the dilogarithm of 1 - x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 

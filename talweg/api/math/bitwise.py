@@ -54,7 +54,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 @export("bitwise.invert")
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """All bits of x flipped.
+    """Flip all bits of x.
 
     x: a tensor of integers; InvalidArgumentError otherwise.
 

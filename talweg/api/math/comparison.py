@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @export("math.equal", "equal")
 def equal(x: object, y: object, name: str | None = None) -> Tensor:
-    """x = y, element by element, broadcast.  NaN equals nothing.
+    """Return x = y, element by element, broadcast.  NaN equals nothing.
 
     x, y: tensors of one dtype, any; InvalidArgumentError if dtypes or shapes do not match,
     TypeError for what cannot have the dtype of the tensor beside it.
@@ -37,7 +37,7 @@ def equal(x: object, y: object, name: str | None = None) -> Tensor:
 
 @export("math.not_equal", "not_equal")
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x ≠ y, element by element, broadcast.  NaN differs from everything.
+    """Return x ≠ y, element by element, broadcast.  NaN differs from everything.
 
     x, y: tensors of one dtype, any; InvalidArgumentError if dtypes or shapes do not match,
     TypeError for what cannot have the dtype of the tensor beside it.
@@ -51,7 +51,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.less", "less")
 def less(x: object, y: object, name: str | None = None) -> Tensor:
-    """x < y, element by element, broadcast.
+    """Return x < y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
     TypeError for what cannot have the dtype of the tensor beside it.
@@ -65,7 +65,7 @@ def less(x: object, y: object, name: str | None = None) -> Tensor:
 
 @export("math.less_equal", "less_equal")
 def less_equal(x: object, y: TensorLike, name: str | None = None) -> Tensor:
-    """x <= y, element by element, broadcast.
+    """Return x <= y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
     TypeError for what cannot have the dtype of the tensor beside it.
@@ -79,7 +79,7 @@ def less_equal(x: object, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.greater", "greater")
 def greater(x: object, y: TensorLike, name: str | None = None) -> Tensor:
-    """x > y, element by element, broadcast.
+    """Return x > y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
     TypeError for what cannot have the dtype of the tensor beside it.
@@ -93,7 +93,7 @@ def greater(x: object, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.greater_equal", "greater_equal")
 def greater_equal(x: object, y: TensorLike, name: str | None = None) -> Tensor:
-    """x >= y, element by element, broadcast.
+    """Return x >= y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
     TypeError for what cannot have the dtype of the tensor beside it.

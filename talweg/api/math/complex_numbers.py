@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @export("complex", "dtypes.complex")
 def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001
-    """real + i imag, broadcast.
+    """Return real + i imag, broadcast.
 
     real, imag: tensors both of float32 (complex64 results) or both of float64 (complex128);
     TypeError otherwise.

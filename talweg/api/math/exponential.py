@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @export("math.exp", "exp")
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """Computes eˣ.
+    """Compute eˣ.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -28,7 +28,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.expm1")
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
-    """eˣ - 1, accurate for small x.
+    """Return eˣ - 1, accurate for small x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -54,7 +54,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.log1p")
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
-    """ln(1 + x), accurate for small x.
+    """Return ln(1 + x), accurate for small x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -67,7 +67,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.sigmoid", "sigmoid", "nn.sigmoid")
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / (1 + e⁻ˣ), without overflow.
+    """Return 1 / (1 + e⁻ˣ), without overflow.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -80,7 +80,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.log_sigmoid")
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """ln(1 / (1 + e⁻ˣ)) = -softplus(-x), without overflow.
+    """Return ln(1 / (1 + e⁻ˣ)) = -softplus(-x), without overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -93,7 +93,7 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.softplus", "nn.softplus")
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
-    """ln(1 + eˣ), without overflow.
+    """Return ln(1 + eˣ), without overflow.
 
     features: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -106,7 +106,7 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.softsign", "nn.softsign")
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """x / (1 + |x|).
+    """Return x / (1 + |x|).
 
     features: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -119,7 +119,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.xlogy")
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x ln y, and 0 where x = 0.
+    """Return x ln y, and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.
 
@@ -132,7 +132,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.xlog1py")
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x ln(1 + y), and 0 where x = 0.
+    """Return x ln(1 + y), and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.
 

@@ -183,7 +183,7 @@ def reduce_logsumexp(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """ln Σ eˣ over axes, without overflow; -inf for no elements.
+    """Return ln Σ eˣ over axes, without overflow; -inf for no elements.
 
     input_tensor: a tensor of floats (InvalidArgumentError otherwise).  axis: None for all, or axes.
     keepdims: keep reduced axes with size 1.
@@ -304,7 +304,7 @@ def reduce_euclidean_norm(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """√ Σ |x|² over axes, in the dtype of the operand; for integers the fraction is dropped.
+    """Return √ Σ |x|² over axes, in the dtype of the operand; for integers the fraction is dropped.
 
     input_tensor: a tensor of numbers (InvalidArgumentError otherwise).  axis: None for all, or
     axes.  keepdims: keep reduced axes with size 1.
@@ -336,7 +336,7 @@ def l2_normalize(
     name: str | None = None,
     dim: AxisLike | None = None,
 ) -> Tensor:
-    """x / √ max(Σ |x|², epsilon), the sum over axes.
+    """Return x / √ max(Σ |x|², epsilon), the sum over axes.
 
     x: a tensor of floats or complex numbers; TypeError for integers.  axis: None for all, or axes
     (`dim` is its older name).

@@ -23,7 +23,7 @@ def sobol_sample(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Points [num_results, dim] of the Sobol sequence in [0, 1), the origin left out.
+    """Return points [num_results, dim] of the Sobol sequence in [0, 1), the origin left out.
 
     skip: how many more points to leave out.  dtype: float32 or float64.  InvalidArgumentError for a
     `dim` or `num_results` below 1, a negative `skip`, or another dtype.  Joe and Kuo 2008,

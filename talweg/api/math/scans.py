@@ -90,7 +90,7 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """ln Σ eˣ over the elements up to each one along an axis, without overflow.
+    """Return ln Σ eˣ over the elements up to each one along an axis, without overflow.
 
     x: a tensor of floats of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave the
     element itself out, which puts -inf first.  reverse: start from the end.

@@ -29,7 +29,7 @@ def _wide(first: Tensor, second: Tensor, function: str, argument: str) -> tuple[
 
 @export("math.lgamma")
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """ln |Γ(x)|; infinite at 0, -1, -2, ...
+    """Return ln |Γ(x)|; infinite at 0, -1, -2, ...
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -42,7 +42,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.digamma")
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """ψ(x), the derivative of ln Γ(x); NaN at 0, -1, -2, ...
+    """Return ψ(x), the derivative of ln Γ(x); NaN at 0, -1, -2, ...
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 
@@ -55,7 +55,8 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.polygamma")
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """ψ⁽ᵃ⁾(x), the derivative of order a of the digamma function; NaN for other than whole a >= 0.
+    """Return ψ⁽ᵃ⁾(x), the derivative of order a of the digamma function; NaN for other than whole
+    a >= 0.
 
     a, x: tensors of one dtype, float32 or float64, broadcast; InvalidArgumentError otherwise.
     There is no derivative by a.
@@ -69,7 +70,7 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.zeta")
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """ζ(x, q) = Σₖ₌₀ (q + k)⁻ˣ, the Hurwitz zeta function.
+    """Return ζ(x, q) = Σₖ₌₀ (q + k)⁻ˣ, the Hurwitz zeta function.
 
     x, q: tensors of one dtype, float32 or float64, broadcast; InvalidArgumentError otherwise.
     There is no derivative by x.
@@ -83,7 +84,7 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.igamma")
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """P(a, x), the lower incomplete gamma function, regularised: from 0 at x = 0 to 1.
+    """Return P(a, x), the lower incomplete gamma function, regularised: from 0 at x = 0 to 1.
 
     a, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.  NaN for a <= 0 or
     x < 0.
@@ -97,7 +98,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.igammac")
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Q(a, x) = 1 - P(a, x), the upper incomplete gamma function, regularised.
+    """Return Q(a, x) = 1 - P(a, x), the upper incomplete gamma function, regularised.
 
     a, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.  NaN for a <= 0 or
     x < 0.
@@ -111,7 +112,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.betainc")
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Iₓ(a, b), the incomplete beta function, regularised: from 0 at x = 0 to 1 at x = 1.
+    """Return Iₓ(a, b), the incomplete beta function, regularised: from 0 at x = 0 to 1 at x = 1.
 
     a, b, x: tensors of one dtype, float32 or float64, of one shape or scalars; InvalidArgumentError
     otherwise.  There is no derivative by a and b.
@@ -140,7 +141,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
 
 @export("math.lbeta")
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """ln |B(x)| = Σ ln |Γ(xᵢ)| - ln |Γ(Σ xᵢ)| over the last axis.
+    """Return ln |B(x)| = Σ ln |Γ(xᵢ)| - ln |Γ(Σ xᵢ)| over the last axis.
 
     x [..., n]: a tensor of floats -> [...].  InvalidArgumentError for a scalar or another dtype.
 
@@ -174,7 +175,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
 
 @export("math.erfc")
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x), accurate for large x.
+    """Return 1 - erf(x), accurate for large x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
 

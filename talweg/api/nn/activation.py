@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @export("nn.relu")
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
-    """max(features, 0), element by element; NaN stays NaN, the derivative at 0 is 0.
+    """Return max(features, 0), element by element; NaN stays NaN, the derivative at 0 is 0.
 
     features: a tensor of any real dtype.  InvalidArgumentError for bool, string and complex.
 
@@ -36,7 +36,7 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
 
 @export("nn.relu6")
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
-    """min(max(features, 0), 6), element by element; the derivative at 0 and at 6 is 0.
+    """Return min(max(features, 0), 6), element by element; the derivative at 0 and at 6 is 0.
 
     features: a tensor of any real dtype.  InvalidArgumentError for other dtypes.
 
@@ -49,7 +49,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
 
 @export("nn.leaky_relu")
 def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
-    """features where positive, alpha * features elsewhere; the derivative at 0 is alpha.
+    """Return features where positive, alpha * features elsewhere; the derivative at 0 is alpha.
 
     features: a tensor of floats; integers are cast to float32.  alpha: a number, rounded to float32
     as in TensorFlow, or a scalar tensor.  InvalidArgumentError for bool, string and complex.
@@ -71,7 +71,7 @@ def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None =
 
 @export("nn.elu")
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
-    """features where >= 0, exp(features) - 1 elsewhere.
+    """Return features where >= 0, exp(features) - 1 elsewhere.
 
     features: a tensor of floats.  InvalidArgumentError for other dtypes.
 
@@ -84,7 +84,7 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
 
 @export("nn.selu")
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """s features where >= 0, s a (exp(features) - 1) elsewhere; s = 1.0507, a = 1.6733.
+    """Return s features where >= 0, s a (exp(features) - 1) elsewhere; s = 1.0507, a = 1.6733.
 
     Keeps mean 0 and variance 1 through layers (Klambauer et al. 2017).  features: a tensor of
     floats.  InvalidArgumentError for other dtypes.
@@ -98,7 +98,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
 
 @export("nn.crelu")
 def crelu(features: TensorLike, axis: AxisLike = -1, name: str | None = None) -> Tensor:
-    """relu(features) and relu(-features), one after the other along `axis`, which doubles.
+    """Return relu(features) and relu(-features), one after the other along `axis`, which doubles.
 
     features: a tensor of floats or signed integers, of rank 1 or more.  InvalidArgumentError for
     other dtypes or an axis out of range.
@@ -114,7 +114,7 @@ def crelu(features: TensorLike, axis: AxisLike = -1, name: str | None = None) ->
 
 @export("nn.gelu")
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
-    """features * Φ(features), Φ the distribution function of the standard normal.
+    """Return features * Φ(features), Φ the distribution function of the standard normal.
 
     approximate: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))) instead (Hendrycks and Gimpel 2016).
     features: a tensor of floats.  ValueError for other dtypes.
@@ -137,7 +137,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
 @export("nn.silu", "nn.swish")
 def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
-    """features * sigmoid(beta * features).
+    """Return features * sigmoid(beta * features).
 
     features: a tensor of floats or complex numbers.  beta: a number or a tensor that broadcasts; it
     has a gradient too.  InvalidArgumentError for other dtypes.
@@ -154,7 +154,7 @@ def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
 
 @export("nn.softmax", "math.softmax")
 def softmax(logits: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
-    """exp(logits) / sum(exp(logits)) along `axis`, the last by default, without overflow.
+    """Return exp(logits) / sum(exp(logits)) along `axis`, the last by default, without overflow.
 
     logits: a tensor of floats, of rank 1 or more.  InvalidArgumentError for other dtypes, a scalar,
     or an axis out of range.
@@ -174,7 +174,7 @@ def softmax(logits: TensorLike, axis: AxisLike | None = None, name: str | None =
 def log_softmax(
     logits: TensorLike, axis: AxisLike | None = None, name: str | None = None
 ) -> Tensor:
-    """logits - log(sum(exp(logits))) along `axis`, the last by default.
+    """Return logits - log(sum(exp(logits))) along `axis`, the last by default.
 
     logits: a tensor of floats, of rank 1 or more.  InvalidArgumentError for other dtypes, a scalar,
     or an axis out of range.

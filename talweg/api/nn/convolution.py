@@ -73,7 +73,7 @@ def conv1d(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Convolution along a line.
+    """Convolve along a line.
 
     input [batch, width, in], or [batch, in, width] for data_format "NCW", with any number of batch
     axes; filters [taps, in, out]; stride and dilations: an int or a list of 1 or 3.  padding:
@@ -107,7 +107,7 @@ def conv2d(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Convolution in the plane.
+    """Convolve in the plane.
 
     input [batch, height, width, in], or [batch, in, height, width] for data_format "NCHW", with any
     number of batch axes; filters [height, width, in / groups, out]; strides and dilations: an int
@@ -141,7 +141,7 @@ def conv3d(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Convolution in space.
+    """Convolve in space.
 
     input [batch, depth, height, width, in] or, for "NCDHW", [batch, in, depth, height, width];
     filters [depth, height, width, in, out]; strides and dilations: lists of 5.
@@ -174,7 +174,7 @@ def convolution(
     dilations: object = None,
     name: str | None = None,
 ) -> Tensor:
-    """Convolution in as many dimensions (1 to 3) as the filters have before their last two.
+    """Convolve in as many dimensions (1 to 3) as the filters have before their last two.
 
     Strides and dilations cannot both exceed 1 (ValueError).
 
@@ -223,7 +223,7 @@ def atrous_conv2d(
     padding: WindowLike,
     name: str | None = None,
 ) -> Tensor:
-    """`conv2d` with `rate - 1` holes between the taps of the filters (channels last).
+    """Call `conv2d` with `rate - 1` holes between the taps of the filters (channels last).
 
     >>> import talweg as tf
     >>> tf.nn.atrous_conv2d(tf.ones([1, 5, 5, 1]), tf.ones([2, 2, 1, 1]), 2, "VALID").shape
@@ -262,7 +262,7 @@ def depthwise_conv2d(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Every channel convolved with its own filters.
+    """Convolve every channel with its own filters.
 
     input [batch, height, width, in] (or channels first), filter [height, width, in, multiplier] ->
     in * multiplier channels; result j of channel c has number c * multiplier + j.  strides: a list
@@ -351,7 +351,7 @@ def separable_conv2d(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`depthwise_conv2d`, then a 1x1 convolution that mixes the channels.
+    """Call `depthwise_conv2d`, then a 1x1 convolution that mixes the channels.
 
     depthwise_filter [height, width, in, multiplier], pointwise_filter [1, 1, in * multiplier, out]
     (ValueError for other shapes).

@@ -135,7 +135,7 @@ def ctc_loss(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """-log of the probability of the labels, for each row: [batch].
+    """Return -log of the probability of the labels, for each row: [batch].
 
     labels: int32 [batch, longest], or a SparseTensor of them; logits [time, batch, classes], or
     [batch, time, classes] unless `logits_time_major`; the lengths [batch].  blank_index: the class
@@ -184,7 +184,7 @@ def ctc_loss_v1(
     time_major: bool = True,
     logits: TensorLike | None = None,
 ) -> Any:
-    """`tf.nn.ctc_loss` of sparse labels, with the last class for blanks.
+    """Call `tf.nn.ctc_loss` with sparse labels, with the last class for blanks.
 
     ignore_longer_outputs_than_inputs: 0, with a gradient of 0, where no path has the labels, which
     is an InvalidArgumentError otherwise; as are the two ways of counting repetitions that are no

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @export("nn.collapse_repeated")
 def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | None = None) -> tuple:
-    """(labels where runs of equal ones are one, [batch, longest]; their numbers, [batch]).
+    """Return (labels where runs of equal ones are one, [batch, longest]; their numbers, [batch]).
 
     labels: [batch, time], of which the first `seq_length` count; what is left is filled with 0.
 
@@ -41,8 +41,8 @@ def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | No
 
 @export("nn.ctc_unique_labels")
 def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list:
-    """[the different labels of each row in the order in which they appear, filled with 0; which of
-    them each label is], [batch, time] both, for `tf.nn.ctc_loss`.
+    """Return [the different labels of each row in the order in which they appear, filled with 0;
+    which of them each label is], [batch, time] both, for `tf.nn.ctc_loss`.
 
     >>> import talweg as tf
     >>> unique, places = tf.nn.ctc_unique_labels([[3, 5, 3]])

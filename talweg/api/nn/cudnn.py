@@ -22,7 +22,7 @@ def _refuse(**kwargs: object) -> Any:
 
 @export("raw_ops.CudnnRNNV3")
 def cudnn_rnn(*args: object, **kwargs: object) -> Any:
-    """UnimplementedError when it runs: this needs a GPU.
+    """Raise UnimplementedError when it runs: this needs a GPU.
 
     In a graph it is an operation like others: Keras 2 traces its layers for GPUs, too.
     """

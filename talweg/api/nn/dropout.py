@@ -93,7 +93,8 @@ def dropout(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`x` with each element set to 0 with probability `rate`, the others divided by 1 - rate.
+    """Return `x` with each element set to 0 with probability `rate`, the others divided by 1 -
+    rate.
 
     x: a floating tensor of any shape.  noise_shape: the shape of the random choices, which
     broadcasts to x's; None takes x's own.  ValueError for other dtypes and for a rate outside
@@ -119,7 +120,7 @@ def dropout_v1(
     name: str | None = None,
     rate: object = None,
 ) -> Tensor:
-    """`tf.nn.dropout` by the probability to keep an element, or by `rate`; ValueError for both.
+    """Call `tf.nn.dropout` by `rate` or the probability to keep an element; ValueError for both.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.nn.dropout([1.0, 2.0], keep_prob=1.0).numpy()
@@ -141,7 +142,8 @@ def stateless_dropout(
     noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """As `tf.nn.dropout`, chosen by `seed` (two integers) alone: the same seed, the same choice.
+    """Do what `tf.nn.dropout` does, chosen by `seed` (two integers) alone: the same seed, the same
+    choice.
 
     >>> import talweg as tf
     >>> tf.nn.experimental.stateless_dropout(tf.ones([4]), 0.5, seed=[1, 2]).shape
@@ -163,7 +165,8 @@ def general_dropout(
     noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """As `tf.nn.dropout`, with the random numbers `uniform_sampler(shape=..., dtype=...)` gives.
+    """Do what `tf.nn.dropout` does, with the random numbers `uniform_sampler(shape=...,
+    dtype=...)` gives.
 
     >>> import talweg as tf
     >>> def zeros(shape, dtype):

@@ -57,7 +57,7 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """For each row of `sp_ids`, the rows of the table that its ids name, combined.
+    """Return for each row of `sp_ids`, the rows of the table that its ids name, combined.
 
     sp_ids: a sparse or ragged matrix of int32 or int64.  sp_weights: weights at the same places, a
     matrix of the same kind, or None.  combiner: "sum"; "mean" (the default), divided by the sum of
@@ -126,7 +126,7 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """`embedding_lookup_sparse` that leaves out negative ids and weights of 0 or less.
+    """Call `embedding_lookup_sparse` without negative ids and weights of 0 or less.
 
     Sparse ids may have more than two axes, all but the last of which are those of the result.
     Rows without ids get the row `default_id` of the table, or zeros.

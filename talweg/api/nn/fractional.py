@@ -162,7 +162,8 @@ def with_space_to_batch(
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """`op` with windows whose taps lie `dilation_rate` apart, for an `op` that knows no dilation.
+    """Return `op` with windows whose taps lie `dilation_rate` apart, for an `op` that knows no
+    dilation.
 
     `op(x, number of spatial dimensions, padding)` runs on the interleaved parts of the input as a
     batch, and its results are interleaved again.  "SAME" needs `filter_shape` (ValueError).  With

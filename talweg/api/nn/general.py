@@ -31,7 +31,7 @@ def conv(
     groups: int = 1,
     name: str | None = None,
 ) -> Tensor:
-    """Convolution in 2 or 3 dimensions, as many as the filter has before its last two.
+    """Convolve in 2 or 3 dimensions, as many as the filter has before its last two.
 
     input: `batch_dims` axes, then the spatial ones and the channels, or the channels first for
     "CHANNELS_FIRST"; strides, dilations: lists of a number for each axis of a batch of 1 axis.

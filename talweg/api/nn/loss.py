@@ -38,7 +38,8 @@ def _back(x: Tensor, dtype: object) -> Any:
 def softmax_cross_entropy_with_logits(
     labels: object, logits: object, axis: AxisLike = -1, name: str | None = None
 ) -> Tensor:
-    """-sum(labels * log_softmax(logits)) along `axis`: the cross entropy of two distributions.
+    """Return -sum(labels * log_softmax(logits)) along `axis`: the cross entropy of two
+    distributions.
 
     labels: distributions, [..., c], cast to the dtype of logits.  logits: floats, [..., c].  The
     result, [...], has the dtype of logits.  Both have gradients; that of logits,
@@ -129,7 +130,7 @@ def _of_shape(y: Tensor, x: Tensor, function: str, names: str) -> Any:
 def sigmoid_cross_entropy_with_logits(
     labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """max(x, 0) - x labels + log(1 + exp(-|x|)), x = logits: for independent classes.
+    """Return max(x, 0) - x labels + log(1 + exp(-|x|)), x = logits: for independent classes.
 
     labels, logits: floats of one shape and dtype, which the result has too.  ValueError where the
     shapes differ or one is missing, InvalidArgumentError where the dtypes do.
@@ -149,7 +150,7 @@ def sigmoid_cross_entropy_with_logits(
 def weighted_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
-    """-(pos_weight labels log σ(x) + (1 - labels) log(1 - σ(x))), x = logits.
+    """Return -(pos_weight labels log σ(x) + (1 - labels) log(1 - σ(x))), x = logits.
 
     labels, logits: floats of one shape and dtype.  pos_weight: a number, or a tensor that
     broadcasts.  ValueError where the shapes differ, InvalidArgumentError where the dtypes do.
@@ -173,7 +174,8 @@ def log_poisson_loss(
     compute_full_loss: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """exp(c) - t c, c = log_input, t = targets: the negative log-likelihood of a Poisson variable.
+    """Return exp(c) - t c, c = log_input, t = targets: the negative log-likelihood of a Poisson
+    variable.
 
     compute_full_loss: add Stirling's t log t - t + log(2 π t) / 2 where t > 1.  targets,
     log_input: floats of one shape and dtype.  ValueError where the shapes differ.
@@ -195,7 +197,7 @@ def log_poisson_loss(
 
 @export("nn.l2_loss")
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """sum(t²) / 2, a scalar.
+    """Return sum(t²) / 2, a scalar.
 
     t: a tensor of floats, of any shape.  InvalidArgumentError for other dtypes.
 
@@ -214,7 +216,7 @@ def compute_average_loss(
     sample_weight: TensorLike | None = None,
     global_batch_size: TensorLike | None = None,
 ) -> Tensor:
-    """sum(per_example_loss * sample_weight) / global_batch_size, a scalar.
+    """Return sum(per_example_loss * sample_weight) / global_batch_size, a scalar.
 
     per_example_loss: [b, ...].  sample_weight: what broadcasts to it.  global_batch_size: b by
     default.  The result has the dtype of the loss, float64 for
@@ -248,7 +250,7 @@ def compute_average_loss(
 
 @export("nn.scale_regularization_loss")
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """sum(regularization_loss) over the number of replicas, which is 1.
+    """Return sum(regularization_loss) over the number of replicas, which is 1.
 
     >>> import talweg as tf
     >>> tf.nn.scale_regularization_loss([1.0, 2.0]).numpy()

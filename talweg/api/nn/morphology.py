@@ -34,7 +34,8 @@ def dilation2d(
     dilations: WindowLike,
     name: str | None = None,
 ) -> Tensor:
-    """Grey-scale dilation: y[i, j, c] = max over (k, l) of x[i s + k d, j s + l d, c] + w[k, l, c].
+    """Return grey-scale dilation: y[i, j, c] = max over (k, l) of x[i s + k d, j s + l d, c] +
+    w[k, l, c].
 
     input [batch, height, width, channels], filters [height, width, channels]; strides and
     dilations: lists of 4; data_format "NHWC" (ValueError for others).  The first of equal maxima
@@ -101,7 +102,8 @@ def erosion2d(
     dilations: WindowLike,
     name: str | None = None,
 ) -> Tensor:
-    """Grey-scale erosion: y[i, j, c] = min over (k, l) of x[i s + k d, j s + l d, c] - w[k, l, c].
+    """Return grey-scale erosion: y[i, j, c] = min over (k, l) of x[i s + k d, j s + l d, c] - w[k,
+    l, c].
 
     The dual of `dilation2d`: the negated dilation of -value by the filters turned by 180 degrees.
     Arguments as there.

@@ -174,7 +174,7 @@ def batch_normalization(
     variance_epsilon: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """scale (x - mean) / √(variance + variance_epsilon) + offset.
+    """Return scale (x - mean) / √(variance + variance_epsilon) + offset.
 
     x: floats of any shape; mean, variance, offset, scale (the last two may be None) broadcast with
     it, and may be wider floats than x, in whose dtype the result is.  InvalidArgumentError where
@@ -207,7 +207,7 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: bool,
     name: str | None = None,
 ) -> Tensor:
-    """Batch normalisation of [b, h, w, c] by the moments [c] of each channel.
+    """Return batch normalisation of [b, h, w, c] by the moments [c] of each channel.
 
     gamma is used if `scale_after_normalization`; see `batch_normalization`.
 
@@ -229,7 +229,8 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """input / (bias + alpha S)^beta, S the sum of squares over channels within `depth_radius`.
+    """Return input / (bias + alpha S)^beta, S the sum of squares over channels within
+    `depth_radius`.
 
     input: floats, [b, h, w, c].  InvalidArgumentError for another rank or dtype.  Krizhevsky et al.
     2012, "ImageNet classification with deep convolutional neural networks", 3.3.
@@ -260,7 +261,7 @@ def local_response_normalization(
 def bias_add(
     value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """value + bias, the bias along the channels of value.
+    """Return value + bias, the bias along the channels of value.
 
     value: numbers, [b, ..., c], or [b, c, ...] with a data_format that starts in "NC".  bias: [c],
     of the same dtype.  ValueError for another data_format, InvalidArgumentError for shapes or

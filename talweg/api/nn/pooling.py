@@ -158,7 +158,7 @@ def max_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool` of [batch, width, channels]."""
+    """Call `max_pool` for [batch, width, channels]."""
     return _pool("max_pool1d", "MAX", 1, input, ksize, strides, padding, data_format)
 
 
@@ -171,7 +171,7 @@ def max_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool` of [batch, height, width, channels]."""
+    """Call `max_pool` for [batch, height, width, channels]."""
     return _pool("max_pool2d", "MAX", 2, input, ksize, strides, padding, data_format)
 
 
@@ -184,7 +184,7 @@ def max_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool` of [batch, depth, height, width, channels]."""
+    """Call `max_pool` for [batch, depth, height, width, channels]."""
     return _pool("max_pool3d", "MAX", 3, input, ksize, strides, padding, data_format)
 
 
@@ -220,7 +220,7 @@ def avg_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool` of [batch, width, channels]."""
+    """Call `avg_pool` for [batch, width, channels]."""
     return _pool("avg_pool1d", "AVG", 1, input, ksize, strides, padding, data_format)
 
 
@@ -233,7 +233,7 @@ def avg_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool` of [batch, height, width, channels]."""
+    """Call `avg_pool` for [batch, height, width, channels]."""
     return _pool("avg_pool2d", "AVG", 2, input, ksize, strides, padding, data_format)
 
 
@@ -246,7 +246,7 @@ def avg_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool` of [batch, depth, height, width, channels]."""
+    """Call `avg_pool` for [batch, depth, height, width, channels]."""
     return _pool("avg_pool3d", "AVG", 3, input, ksize, strides, padding, data_format)
 
 
@@ -261,7 +261,7 @@ def pool(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Pooling of type "MAX" or "AVG" over windows of `window_shape`, which may have holes.
+    """Pool by type "MAX" or "AVG" over windows of `window_shape`, which may have holes.
 
     ValueError for another type, for strides and dilations at once, and for a rank that does not
     fit window_shape.

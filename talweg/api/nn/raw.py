@@ -350,7 +350,8 @@ def MaxPoolGrad(
     data_format="NHWC",
     name=None,
 ):
-    """`grad`, of the shape of orig_output, at the first maximum of each window of orig_input."""
+    """Return `grad`, of the shape of orig_output, at the first maximum of each window of
+    orig_input."""
     padding = _padding(padding, explicit_paddings)
     return _choice(
         "MaxPoolGrad",
@@ -369,7 +370,8 @@ def MaxPoolGrad(
 def MaxPoolGradGrad(
     *, orig_input, orig_output, grad, ksize, strides, padding, data_format=None, name=None
 ):
-    """Of `grad`, of the shape of orig_input, the elements at the first maxima of its windows."""
+    """Return of `grad`, of the shape of orig_input, the elements at the first maxima of its
+    windows."""
     return _choice(
         "MaxPoolGradGrad",
         pools.max_pool_gather,
@@ -387,7 +389,8 @@ def MaxPoolGradGrad(
 def MaxPool3DGrad(
     *, orig_input, orig_output, grad, ksize, strides, padding, data_format="NDHWC", name=None
 ):
-    """As `MaxPoolGrad` for volumes: the first maximum has the gradient, not all of several."""
+    """Do what `MaxPoolGrad` does for volumes: the first maximum has the gradient, not all of
+    several."""
     return _choice(
         "MaxPool3DGrad",
         pools.max_pool_scatter,

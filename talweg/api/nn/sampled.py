@@ -268,7 +268,8 @@ def nce_loss_v1(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Any:
-    """As `tf.nn.nce_loss`; `partition_strategy`: how rows are dealt out over several weights."""
+    """Do what `tf.nn.nce_loss` does; `partition_strategy`: how rows are dealt out over several
+    weights."""
     return _nce(
         weights,
         biases,
@@ -298,7 +299,7 @@ def sampled_softmax_loss_v1(
     name: str = "sampled_softmax_loss",
     seed: int | None = None,
 ) -> Any:
-    """As `tf.nn.sampled_softmax_loss`; `partition_strategy` as in `nce_loss`."""
+    """Do what `tf.nn.sampled_softmax_loss` does; `partition_strategy` as in `nce_loss`."""
     return _softmax(
         weights,
         biases,

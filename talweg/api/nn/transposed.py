@@ -197,7 +197,8 @@ def conv_transpose(
     dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by length of output_shape."""
+    """Call `conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by length of
+    output_shape."""
     if isinstance(output_shape, int):
         raise type_error("TW205", f"conv_transpose: output_shape={output_shape}", "3 to 5 sizes")
     shape = integers(output_shape, "conv_transpose", "output_shape")

@@ -60,7 +60,7 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`inputs`, clipped to [min, max] and rounded to one of 2^num_bits numbers (float32).
+    """Return `inputs`, clipped to [min, max] and rounded to one of 2^num_bits numbers (float32).
 
     With `narrow_range`, one number fewer, so that they are symmetric.  InvalidArgumentError for
     less than 2 or more than 16 bits.
@@ -82,7 +82,7 @@ def fake_quant_with_min_max_vars_per_channel(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The same with a `min` and a `max` for each element of the last axis.
+    """Return the same with a `min` and a `max` for each element of the last axis.
 
     >>> import talweg as tf
     >>> tf.quantization.fake_quant_with_min_max_vars_per_channel(
@@ -110,7 +110,7 @@ def fake_quant_with_min_max_args(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The same with numbers for `min` and `max`.
+    """Return the same with numbers for `min` and `max`.
 
     >>> import talweg as tf
     >>> tf.quantization.fake_quant_with_min_max_args([7.0], 0.0, 3.0, num_bits=2).numpy()

@@ -128,7 +128,7 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Any:
-    """`quantize_and_dequantize_v2` whose gradient passes everywhere, and not to the range.
+    """Return `quantize_and_dequantize_v2` whose gradient passes everywhere, and not to the range.
 
     >>> import talweg as tf
     >>> tf.quantization.quantize_and_dequantize([0.0, 9.0], -1.0, 1.0, range_given=True).numpy()

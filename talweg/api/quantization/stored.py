@@ -95,7 +95,8 @@ def quantize(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> QuantizeV2:
-    """(`input` as the quantized dtype T, the smallest and the largest number that it stands for).
+    """Return (`input` as the quantized dtype T, the smallest and the largest number that it stands
+    for).
 
     input: float32 of any shape; min_range, max_range: scalars, or vectors along `axis`.
     round_mode: for "SCALED" also "HALF_TO_EVEN".  InvalidArgumentError for a range the wrong way
@@ -205,7 +206,8 @@ def dequantize(
 def quantized_concat(
     concat_dim: AxisLike, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None
 ) -> QuantizedConcat:
-    """Tensors of one quantized dtype along an axis, in a range that holds all of theirs.
+    """Concatenate tensors of one quantized dtype along an axis, in a range that holds all of
+    theirs.
 
     values of another range than that are quantized anew.  InvalidArgumentError for different
     numbers of tensors and ranges.

@@ -11,7 +11,8 @@ from talweg.api.export import export, look_up
 def ragged_fill_empty_rows(
     value_rowids: Any, values: Any, nrows: Any, default_value: Any, name: str | None = None
 ) -> Any:
-    """Values [n] and their rows, with `default_value` in each of the `nrows` rows that has none.
+    """Return values [n] and their rows, with `default_value` in each of the `nrows` rows that has
+    none.
 
     A namedtuple of output_value_rowids, output_values, empty_row_indicator [nrows] and
     reverse_index_map [n], which says where each value went.  InvalidArgumentError for a row that

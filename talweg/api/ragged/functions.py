@@ -108,7 +108,7 @@ def constant(
     name: str | None = None,
     row_splits_dtype: DTypeLike = int64,
 ) -> RaggedTensor:
-    """Nested lists, whose lengths may differ, as a ragged tensor.
+    """Return nested lists, whose lengths may differ, as a ragged tensor.
 
     ragged_rank: how many dimensions are divided, by default all but one.  inner_shape: the shape of
     what is inside.  A list of scalars gives a tensor.  ValueError for scalars at different depths
@@ -161,7 +161,8 @@ def range_(
     name: str | None = None,
     row_splits_dtype: DTypeLike = int64,
 ) -> RaggedTensor:
-    """Row i: starts[i], starts[i] + deltas[i], ... below limits[i]; from 0 if limits is None.
+    """Return row i: starts[i], starts[i] + deltas[i], ... below limits[i]; from 0 if limits is
+    None.
 
     >>> import talweg as tf
     >>> tf.ragged.range([2, 0, 3])
@@ -202,7 +203,7 @@ def _widest(kinds: list) -> DType:
 
 @export("ragged.stack")
 def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
-    """Tensors or ragged tensors of one rank, along a new axis.
+    """Return tensors or ragged tensors of one rank, along a new axis.
 
     A tensor where all are tensors and the axis is the last one.  ValueError for an empty list, for
     ranks that differ, or an axis out of range; InvalidArgumentError for rows that do not fit.
@@ -304,7 +305,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
 
 @export("ragged.map_flat_values")
 def map_flat_values(op: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-    """`op` of the flat values of the ragged arguments, with their rows.
+    """Return `op` of the flat values of the ragged arguments, with their rows.
 
     InvalidArgumentError where the rows of the ragged arguments differ.
 

@@ -80,7 +80,7 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Classes of [0, range_max), each as likely as the others.
+    """Return classes of [0, range_max), each as likely as the others.
 
     true_classes: int64 [batch, num_true].  InvalidArgumentError for another shape, classes out of
     range, or more unique classes than there are.
@@ -103,7 +103,7 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Classes of [0, range_max) with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1).
+    """Return classes of [0, range_max) with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1).
 
     That suits classes in the order of their frequency.  Arguments as `uniform_candidate_sampler`.
 
@@ -124,7 +124,7 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Classes of [0, range_max) by how often they have been among `true_classes` before.
+    """Return classes of [0, range_max) by how often they have been among `true_classes` before.
 
     Calls with the same arguments and seeds share their counts; all counts start with 1.
     Arguments as `uniform_candidate_sampler`.
@@ -152,7 +152,7 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Classes of [0, range_max) by given weights, raised to the power `distortion`.
+    """Return classes of [0, range_max) by given weights, raised to the power `distortion`.
 
     vocab_file: a file with one class a line, the weight after the last comma; or `unigrams`, the
     weights themselves.  num_reserved_ids: classes in front that are never drawn.  Of several shards
@@ -204,7 +204,7 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """All classes 0 ... num_sampled - 1, in order, each expected once.
+    """Return all classes 0 ... num_sampled - 1, in order, each expected once.
 
     >>> import talweg as tf
     >>> tf.random.all_candidate_sampler([[0]], 1, 3, True).sampled_candidates.numpy()

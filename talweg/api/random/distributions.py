@@ -66,7 +66,7 @@ def stateless_gamma(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
+    """Return Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
 
     seed: two integers.  dtype: float16, float32 or float64, to which the parameters are converted.
     The result is differentiable by both parameters (Figurnov, Mohamed and Mnih 2018).  NaN for
@@ -92,7 +92,7 @@ def stateless_poisson(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Poisson numbers of mean `lam`.
+    """Return Poisson numbers of mean `lam`.
 
     seed: two integers.  dtype: int32, int64, float16, float32 or float64.
     InvalidArgumentError if `shape` does not end in lam's shape.
@@ -167,7 +167,7 @@ def stateless_parameterized_truncated_normal(
     maxvals: TensorLike = 2.0,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers within [minvals, maxvals].
+    """Return normal numbers within [minvals, maxvals].
 
     seed: two integers.  The four parameters have one dtype (float16, float32, float64) and
     broadcast; one bound may be infinite.  The result is differentiable by all of them, the bounds
@@ -196,7 +196,7 @@ def stateless_categorical(
     dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """`num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
+    """Return `num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
 
     seed: two integers.  dtype: int32 or int64.  InvalidArgumentError if logits is no matrix.
 
@@ -216,7 +216,7 @@ def stateless_multinomial(
     output_dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """`tf.random.stateless_categorical` under its first name.
+    """Call `tf.random.stateless_categorical`, which had this name first.
 
     >>> import talweg as tf
     >>> tf.compat.v1.random.stateless_multinomial([[0.5, 0.5]], 10, seed=[1, 2]).shape

@@ -124,7 +124,7 @@ def normal(
     seed: object = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers, in `shape`: mean + stddev * z, differentiable by both.
+    """Return normal numbers, in `shape`: mean + stddev * z, differentiable by both.
 
     mean, stddev: broadcast against `shape`.  seed: an integer for a stream of its own.
     TypeError for an integer dtype, InvalidArgumentError for a bad shape.
@@ -147,7 +147,7 @@ def truncated_normal(
     seed: object = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers, drawn again if more than two standard deviations from the mean.
+    """Return normal numbers, drawn again if more than two standard deviations from the mean.
 
     >>> import talweg as tf
     >>> bool(tf.reduce_max(abs(tf.random.truncated_normal([1000]))) < 2)
@@ -174,7 +174,7 @@ def uniform(
     seed: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers of [minval, maxval), in `shape`.
+    """Return numbers of [minval, maxval), in `shape`.
 
     maxval: 1 for floats if None; integers (int32, int64) need it.  For floats the bounds broadcast
     and the result is differentiable by them.  ValueError for another dtype or an integer without
@@ -214,7 +214,7 @@ def uniform(
 
 @export("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")
 def shuffle(value: object, seed: Any = None, name: str | None = None) -> Tensor:
-    """`value` with its first axis in a random order; a scalar as it is.
+    """Return `value` with its first axis in a random order; a scalar as it is.
 
     >>> import talweg as tf
     >>> sorted(tf.random.shuffle([3, 1, 2]).numpy().tolist())
@@ -235,7 +235,7 @@ def categorical(
     seed: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
+    """Return `num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
 
     dtype: int32 or int64 (if None).  InvalidArgumentError if logits is no matrix or num_samples
     negative.
@@ -261,7 +261,7 @@ def multinomial(
     name: str | None = None,
     output_dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """`tf.random.categorical` under its first name.
+    """Call `tf.random.categorical`, which had this name first.
 
     >>> import talweg as tf
     >>> tf.compat.v1.multinomial([[0.0, 0.0]], 5).shape
@@ -279,7 +279,7 @@ def gamma(
     seed: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
+    """Return Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
 
     The result has the shape `shape` + that of the (broadcast) parameters and is differentiable by
     both (Figurnov, Mohamed and Mnih 2018).  dtype: float16, float32 or float64.
@@ -304,7 +304,7 @@ def poisson(
     seed: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Poisson numbers of mean `lam`, in the shape `shape` + that of lam.
+    """Return Poisson numbers of mean `lam`, in the shape `shape` + that of lam.
 
     dtype: int32, int64, float16, float32 or float64.  A negative mean gives 0.
 
@@ -328,7 +328,7 @@ def random_poisson(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`tf.random.poisson` with its arguments in the older order.
+    """Call `tf.random.poisson` with its arguments in the older order.
 
     >>> import talweg as tf
     >>> tf.compat.v1.random_poisson(1.0, [2]).shape

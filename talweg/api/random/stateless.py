@@ -86,7 +86,7 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Numbers of [minval, maxval), in `shape`.
+    """Return numbers of [minval, maxval), in `shape`.
 
     seed: two integers.  maxval: 1 for floats if None; integers need both bounds, or None for both
     and then cover their whole range.  dtype: a float, int32, int64; uint32 and uint64 without
@@ -123,7 +123,7 @@ def stateless_normal(
     name: str | None = None,
     alg: str = "auto_select",
 ) -> Tensor:
-    """Normal numbers, in `shape`: mean + stddev * z, differentiable by both.
+    """Return normal numbers, in `shape`: mean + stddev * z, differentiable by both.
 
     seed: two integers.  mean, stddev: broadcast against `shape`.
 
@@ -144,7 +144,7 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: str = "auto_select",
 ) -> Tensor:
-    """Normal numbers, drawn again if more than two standard deviations from the mean.
+    """Return normal numbers, drawn again if more than two standard deviations from the mean.
 
     seed: two integers.  mean, stddev: broadcast against `shape`; the result is differentiable by
     both.
@@ -175,7 +175,7 @@ def _scale(kind: str, shape: object, seed, mean: object, stddev, dtype: object, 
     "compat.v1.random.experimental.stateless_split",
 )
 def split(seed: TensorLike, num: TensorLike = 2, alg: str = "auto_select") -> Tensor:
-    """`num` new, independent pairs of seeds [num, 2], of the dtype of `seed`.
+    """Return `num` new, independent pairs of seeds [num, 2], of the dtype of `seed`.
 
     >>> import talweg as tf
     >>> tf.random.split([1, 2]).numpy()
@@ -215,7 +215,7 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: str = "auto_select") -> Ten
 def stateless_shuffle(
     value: TensorLike, seed: TensorLike, alg: str = "auto_select", name: str | None = None
 ) -> Tensor:
-    """`value` with its first axis in a random order, the same for the same seed.
+    """Return `value` with its first axis in a random order, the same for the same seed.
 
     >>> import talweg as tf
     >>> tf.random.experimental.stateless_shuffle(tf.range(5), seed=[1, 2]).numpy()
@@ -255,7 +255,7 @@ def random_index_shuffle(
     rounds: int = 4,
     name: str | None = None,
 ) -> Tensor:
-    """`tf.random.experimental.index_shuffle` with three words of seed and a number of rounds.
+    """Call `tf.random.experimental.index_shuffle` with three words of seed and a number of rounds.
 
     >>> import talweg as tf
     >>> sorted(tf.random_index_shuffle(tf.range(4), [1, 2, 3], 3, rounds=8).numpy().tolist())

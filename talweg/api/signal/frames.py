@@ -33,7 +33,8 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Overlapping frames of `signal` along `axis`, which becomes two axes: frames, frame_length.
+    """Return overlapping frames of `signal` along `axis`, which becomes two axes: frames,
+    frame_length.
 
     Frames start frame_step apart.  With pad_end every start within the signal makes a frame, filled
     up with pad_value.  InvalidArgumentError for a negative length or a step of 0, IndexError for an
@@ -127,7 +128,8 @@ def stft(
     pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The short-time Fourier transform.   [..., n] -> complex [..., frames, fft_length / 2 + 1].
+    """Return the short-time Fourier transform.   [..., n] -> complex [..., frames, fft_length / 2
+    + 1].
 
     Frames, times window_fn(frame_length, dtype=...), are transformed by `tf.signal.rfft` with
     fft_length, by default the next power of two.  ValueError for integers.

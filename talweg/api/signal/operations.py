@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def fftnd(
     input: TensorLike, fft_length: TensorLike, axes: AxisLike, name: str | None = None
 ) -> Tensor:  # noqa: A002
-    """`tf.signal.fftnd` with lengths and axes.
+    """Call `tf.signal.fftnd` with lengths and axes.
 
     >>> import talweg as tf
     >>> tf.fftnd(tf.ones([2], tf.complex64), [2], [0]).numpy().tolist()
@@ -31,7 +31,7 @@ def fftnd(
 def ifftnd(
     input: TensorLike, fft_length: TensorLike, axes: AxisLike, name: str | None = None
 ) -> Tensor:  # noqa: A002
-    """`tf.signal.ifftnd` with lengths and axes.
+    """Call `tf.signal.ifftnd` with lengths and axes.
 
     >>> import talweg as tf
     >>> tf.ifftnd(tf.constant([2, 0], tf.complex64), [2], [0]).numpy().tolist()
@@ -48,8 +48,8 @@ def rfftnd(
     Tcomplex: DTypeLike = complex64,  # noqa: N803
     name: str | None = None,
 ) -> Tensor:
-    """`tf.signal.rfftnd` with lengths and axes; InvalidArgumentError for a Tcomplex that does not
-    fit the input.
+    """Call `tf.signal.rfftnd` with lengths and axes; InvalidArgumentError for a Tcomplex that
+    does not fit the input.
 
     >>> import talweg as tf
     >>> tf.rfftnd(tf.ones([2]), [2], [0]).numpy().tolist()
@@ -72,8 +72,8 @@ def irfftnd(
     Treal: DTypeLike = float32,  # noqa: N803
     name: str | None = None,
 ) -> Tensor:
-    """`tf.signal.irfftnd` with lengths and axes; InvalidArgumentError for a Treal that does not fit
-    the input.
+    """Call `tf.signal.irfftnd` with lengths and axes; InvalidArgumentError for a Treal that
+    does not fit the input.
 
     >>> import talweg as tf
     >>> tf.irfftnd(tf.constant([2, 0], tf.complex64), [2], [0]).numpy().tolist()

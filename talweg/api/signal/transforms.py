@@ -45,7 +45,8 @@ def _complex_transform(input: object, rank: int, inverse: bool, function: str) -
 
 @export("signal.fft")
 def fft(input: TensorLike, name: str | None = None) -> Tensor:
-    """z_k = Σ_j x_j exp(-2πi jk/n) along the last axis, of a complex tensor of any rank above 0.
+    """Return z_k = Σ_j x_j exp(-2πi jk/n) along the last axis, of a complex tensor of any rank
+    above 0.
 
     InvalidArgumentError for real tensors and scalars.
 
@@ -58,7 +59,7 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("signal.ifft")
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
-    """x_j = (1/n) Σ_k z_k exp(2πi jk/n) along the last axis: the inverse of `tf.signal.fft`.
+    """Return x_j = (1/n) Σ_k z_k exp(2πi jk/n) along the last axis: the inverse of `tf.signal.fft`.
 
     >>> import talweg as tf
     >>> tf.signal.ifft([3.0, -1.0]).numpy().tolist()
@@ -241,7 +242,7 @@ def irfft(
 def rfft2d(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """`tf.signal.rfft` along the last axis, then `tf.signal.fft` along the one before.
+    """Call `tf.signal.rfft` along the last axis, then `tf.signal.fft` along the one before.
 
     >>> import talweg as tf
     >>> tf.signal.rfft2d([[1.0, 2.0], [3.0, 4.0]]).numpy().tolist()
@@ -267,7 +268,7 @@ def irfft2d(
 def rfft3d(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """`tf.signal.rfft` along the last axis, then `tf.signal.fft` along the two before.
+    """Call `tf.signal.rfft` along the last axis, then `tf.signal.fft` along the two before.
 
     >>> import talweg as tf
     >>> tf.signal.rfft3d([[[1.0, 2.0]]]).numpy().tolist()
@@ -377,7 +378,7 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`tf.signal.rfft` along the last of `axes`, `tf.signal.fft` along the others; as fftnd.
+    """Call `tf.signal.rfft` along the last of `axes`, `tf.signal.fft` along the others; as fftnd.
 
     >>> import talweg as tf
     >>> tf.signal.rfftnd([[1.0, 2.0], [3.0, 4.0]], axes=[1]).numpy().tolist()

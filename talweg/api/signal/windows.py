@@ -110,7 +110,7 @@ def _kaiser(length: int, beta: float) -> np.ndarray:
 def kaiser_bessel_derived_window(
     window_length: TensorLike, beta: Any = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """√(running sum of a Kaiser window / its sum), then backwards, [2 (window_length // 2)].
+    """Return √(running sum of a Kaiser window / its sum), then backwards, [2 (window_length // 2)].
 
     >>> import talweg as tf
     >>> tf.signal.kaiser_bessel_derived_window(2).numpy().round(4).tolist()
@@ -152,7 +152,7 @@ def linear_to_mel_weight_matrix(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Weights [num_spectrogram_bins, num_mel_bins] that sum linear frequencies to mel bands.
+    """Return weights [num_spectrogram_bins, num_mel_bins] that sum linear frequencies to mel bands.
 
     Triangles between num_mel_bins + 2 points that are evenly spaced on the mel scale; the bin at 0
     Hz has weight 0.  ValueError for numbers that make no sense together.
@@ -194,7 +194,8 @@ def linear_to_mel_weight_matrix(
 def mfccs_from_log_mel_spectrograms(
     log_mel_spectrograms: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Mel-frequency cepstral coefficients: the type 2 cosine transform times 1 / √(2n), [..., n].
+    """Return mel-frequency cepstral coefficients: the type 2 cosine transform times 1 / √(2n),
+    [..., n].
 
     ValueError for n = 0.
 

@@ -65,7 +65,7 @@ def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -
 
 @export("sparse.add")
 def add(a: SparseTensor, b: SparseTensor, threshold: TensorLike = 0) -> Any:
-    """a + b; sparse if both are, without the sums of two whose modulus is below `threshold`.
+    """Return a + b; sparse if both are, without the sums of two whose modulus is below `threshold`.
 
     TypeError if neither is sparse, InvalidArgumentError where shapes differ.
 
@@ -193,7 +193,8 @@ def reduce_max(
 
 @export("sparse.softmax")
 def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """softmax over the values of each row (along the last axis); what is not kept does not count.
+    """Return softmax over the values of each row (along the last axis); what is not kept does not
+    count.
 
     sp_input: floats, rank 2 or more.  InvalidArgumentError for a smaller rank.
 
@@ -274,7 +275,7 @@ def sparse_dense_matmul(
 
 @export("sparse.map_values")
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """`op` of the values of the sparse arguments, as a sparse tensor with their places.
+    """Return `op` of the values of the sparse arguments, as a sparse tensor with their places.
 
     ValueError where the places of the sparse arguments differ.
 

@@ -109,7 +109,7 @@ def _hashing(num_buckets: int, hash_key: int | None) -> Callable[[tuple], int]:
 def cross_hashed(
     inputs: TensorLike, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """For each row all combinations of one element of every input, hashed; int64.
+    """Return for each row all combinations of one element of every input, hashed; int64.
 
     inputs: matrices, SparseTensors or RaggedTensors with as many rows, of strings or integers;
     sparse ones are crossed first.
@@ -125,7 +125,7 @@ def cross_hashed(
 
 @export("sparse.cross")
 def cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
-    """For each row all combinations of one element of every input, as text with a separator.
+    """Return for each row all combinations of one element of every input, as text with a separator.
 
     inputs: matrices or SparseTensors with as many rows, of strings or integers.  TypeError for
     other inputs.
@@ -150,7 +150,7 @@ def _as_rows(inputs: object, make: Callable[[tuple], Any], dtype: DType, functio
 
 @export("ragged.cross")
 def ragged_cross(inputs: TensorLike, name: str | None = None) -> Any:
-    """For each row all combinations of one element of every input, as text; a RaggedTensor.
+    """Return for each row all combinations of one element of every input, as text; a RaggedTensor.
 
     inputs: matrices, SparseTensors or RaggedTensors with as many rows, of strings or integers.
 
@@ -165,7 +165,7 @@ def ragged_cross(inputs: TensorLike, name: str | None = None) -> Any:
 def ragged_cross_hashed(
     inputs: TensorLike, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> Any:
-    """As `tf.ragged.cross`, each combination hashed to a bucket; int64.
+    """Do what `tf.ragged.cross` does, each combination hashed to a bucket; int64.
 
     >>> import talweg as tf
     >>> tf.ragged.cross_hashed([tf.ragged.constant([["a"], ["b", "c"]])], 5).shape

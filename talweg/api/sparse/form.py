@@ -146,7 +146,7 @@ def to_dense(
 
 @export("sparse.reorder")
 def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The same tensor with its places in row-major order.
+    """Return the same tensor with its places in row-major order.
 
     >>> import talweg as tf
     >>> tf.sparse.reorder(tf.SparseTensor([[1], [0]], [10, 20], [2])).values.numpy()
@@ -160,7 +160,7 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
 
 @export("sparse.reshape")
 def reshape(sp_input: TensorLike, shape: ShapeLike, name: str | None = None) -> SparseTensor:
-    """The same elements, in row-major order, in another shape; one size may be -1.
+    """Return the same elements, in row-major order, in another shape; one size may be -1.
 
     InvalidArgumentError where the number of elements differs.
 
@@ -231,7 +231,7 @@ def eye(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> SparseTensor:
-    """Ones on the diagonal of a matrix [num_rows, num_columns], which is square by default.
+    """Return ones on the diagonal of a matrix [num_rows, num_columns], which is square by default.
 
     >>> import talweg as tf
     >>> tf.sparse.to_dense(tf.sparse.eye(2)).numpy()
@@ -335,7 +335,8 @@ def split(
 
 @export("sparse.reset_shape")
 def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> SparseTensor:
-    """The same places and values in another shape: the smallest that holds them, or `new_shape`.
+    """Return the same places and values in another shape: the smallest that holds them, or
+    `new_shape`.
 
     ValueError if `new_shape` is smaller than the shape.
 
@@ -406,7 +407,7 @@ def concat(
 
 @export("sparse.to_indicator")
 def to_indicator(sp_input: TensorLike, vocab_size: TensorLike, name: str | None = None) -> Tensor:
-    """Truth values, [..., vocab_size]: true where the last index is replaced by a value.
+    """Return truth values, [..., vocab_size]: true where the last index is replaced by a value.
 
     >>> import talweg as tf
     >>> tf.sparse.to_indicator(tf.SparseTensor([[0, 0]], [2], [1, 1]), 3).numpy()

@@ -69,7 +69,7 @@ def sampled_addmm(
     alpha: TensorLike = 1.0,
     output_type: DTypeLike = float32,
 ) -> tuple:
-    """values · beta + (mat1 mat2) · alpha at the places `indices` of the product alone.
+    """Return values · beta + (mat1 mat2) · alpha at the places `indices` of the product alone.
 
     indices: [n, 2], or [n, batch axes + 2]; values: [n]; mat1: [..., r, k]; mat2: [..., k, c].
     Gives (indices, values, dense_shape).

@@ -36,7 +36,7 @@ def _text(value: str, function: str, argument: str) -> str:
 
 @export("strings.join", "compat.v1.string_join")
 def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
-    """Strings joined element by element; scalars go with any shape.
+    """Join strings element by element; scalars go with any shape.
 
     inputs: a list of tensors or ragged tensors.  InvalidArgumentError for other shapes.
 
@@ -121,7 +121,7 @@ def reduce_join_v1(
     reduction_indices: AxisLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """As `tf.strings.reduce_join`; reduction_indices and keep_dims are other names."""
+    """Do what `tf.strings.reduce_join` does; reduction_indices and keep_dims are other names."""
     keep = keep_dims if keepdims is None else keepdims
     return reduce_join(inputs, reduction_indices if axis is None else axis, bool(keep), separator)
 
@@ -134,7 +134,7 @@ def unsorted_segment_join(
     separator: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Of each segment the strings with its number, joined in order.
+    """Join the strings of each segment number, in order.
 
     segment_ids: integers in the shape of `inputs` or of its first axes; the result has
     [num_segments] in place of these.  InvalidArgumentError for numbers out of range.
@@ -176,7 +176,7 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Runs of `ngram_width` neighbours in the last axis, joined; of all widths of a list.
+    """Join runs of `ngram_width` neighbours in the last axis; of all widths of a list.
 
     pad_values: a string, or one for the left and one for the right, with which rows begin and end,
     padding_width times, or one less than the width.  With `preserve_short_sequences` a row that is
@@ -239,7 +239,7 @@ def string_format(
     summarize: int = 3,
     name: str | None = None,
 ) -> Tensor:
-    """`template` with the values in place of its placeholders.
+    """Return `template` with the values in place of its placeholders.
 
     Of long axes the first and last `summarize` elements are shown; -1 shows all.  ValueError if
     there are more or fewer placeholders than inputs.

@@ -76,7 +76,7 @@ def _check_encoding(encoding: str) -> None:
 
 @export("strings.lower")
 def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """In small letters: those of ASCII, or of Unicode with encoding "utf-8".
+    """Convert to small letters: those of ASCII, or of Unicode with encoding "utf-8".
 
     >>> import talweg as tf
     >>> tf.strings.lower(["Ab"]).numpy()
@@ -90,7 +90,7 @@ def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
 
 @export("strings.upper")
 def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """In capitals: those of ASCII, or of Unicode with encoding "utf-8".
+    """Convert to capitals: those of ASCII, or of Unicode with encoding "utf-8".
 
     >>> import talweg as tf
     >>> tf.strings.upper("ab").numpy()
@@ -104,7 +104,7 @@ def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
 
 @export("strings.strip")
 def strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """Without the blanks at both ends.
+    """Strip the blanks at both ends.
 
     >>> import talweg as tf
     >>> tf.strings.strip(" a ").numpy()
@@ -115,7 +115,7 @@ def strip(input: TensorLike, name: str | None = None) -> Tensor:
 
 @export("compat.v1.strings.length")
 def length_v1(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """As `tf.strings.length`."""
+    """Do what `tf.strings.length` does."""
     return length(input, unit)
 
 
@@ -143,7 +143,7 @@ def _characters(s: bytes) -> int:
 def substr_v1(
     input: TensorLike, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE"
 ) -> Tensor:
-    """As `tf.strings.substr`."""
+    """Do what `tf.strings.substr` does."""
     return substr(input, pos, len, unit)
 
 
@@ -151,7 +151,8 @@ def substr_v1(
 def substr(
     input: TensorLike, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None
 ) -> Tensor:
-    """`len` bytes (or characters with unit "UTF8_CHAR") from `pos` on, which may be negative.
+    """Return `len` bytes (or characters with unit "UTF8_CHAR") from `pos` on, which may be
+    negative.
 
     pos, len: integers of one shape, broadcast with the strings.  InvalidArgumentError for a `pos`
     outside the string.

@@ -63,7 +63,7 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Numbers and truth values as text, in C's formats.
+    """Convert numbers and truth values to text, in C's formats.
 
     precision: digits behind the point; `scientific` (%e) and `shortest` (%g) choose the form of
     floats; width: the least number of characters; fill: "0", "+", " " or "-" (to the left).
@@ -127,7 +127,8 @@ class NumberReader:
 
 @export("strings.to_number")
 def to_number(input: TensorLike, out_type: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """Strings as numbers: float32, float64, int32, int64, uint32 or uint64, in the same shape.
+    """Return strings as numbers: float32, float64, int32, int64, uint32 or uint64, in the same
+    shape.
 
     Blanks around a number do not count; floats may be hexadecimal, inf and nan, integers are
     decimal.  InvalidArgumentError for what is no number or not one of the dtype.
@@ -153,7 +154,7 @@ def to_number_v1(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """As `tf.strings.to_number`; `input` is another name of string_tensor."""
+    """Do what `tf.strings.to_number` does; `input` is another name of string_tensor."""
     return to_number(_one_of(string_tensor, input), out_type)
 
 
@@ -215,7 +216,7 @@ def to_hash_bucket_v1(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """As `tf.strings.to_hash_bucket`; `input` is another name of string_tensor."""
+    """Do what `tf.strings.to_hash_bucket` does; `input` is another name of string_tensor."""
     if num_buckets is None:
         raise type_error("TW104", "to_hash_bucket: num_buckets is missing", "an int")
     return to_hash_bucket(_one_of(string_tensor, input), num_buckets)
@@ -223,7 +224,7 @@ def to_hash_bucket_v1(
 
 @export("strings.to_hash_bucket_fast")
 def to_hash_bucket_fast(input: object, num_buckets: int, name: str | None = None) -> Tensor:
-    """FarmHash of each string, modulo the number of buckets; int64.
+    """Return FarmHash of each string, modulo the number of buckets; int64.
 
     >>> import talweg as tf
     >>> int(tf.strings.to_hash_bucket_fast("TensorFlow", 3))
@@ -237,7 +238,8 @@ def to_hash_bucket_fast(input: object, num_buckets: int, name: str | None = None
 def to_hash_bucket_strong(
     input: TensorLike, num_buckets: int, key: TensorLike, name: str | None = None
 ) -> Tensor:
-    """SipHash of each string under a key of two numbers, modulo the number of buckets; int64.
+    """Return SipHash of each string under a key of two numbers, modulo the number of buckets;
+    int64.
 
     >>> import talweg as tf
     >>> int(tf.strings.to_hash_bucket_strong("TF", 3, [1, 2]))

@@ -33,7 +33,7 @@ def regex_replace(
     replace_global: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    r"""Every match of `pattern` (or the first) replaced; ``\1`` in `rewrite` is a group.
+    r"""Replace every match of `pattern` (or the first); ``\1`` in `rewrite` is a group.
 
     pattern and rewrite: scalar strings, in RE2's syntax.  The time is linear in the text for any
     pattern.  InvalidArgumentError for what is no pattern.

@@ -88,7 +88,8 @@ def split_v1(
     source: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `tf.strings.split`, of a scalar as of a vector; the result is a SparseTensor by default.
+    """Do what `tf.strings.split` does, of a scalar as of a vector; the result is a SparseTensor by
+    default.
 
     result_type: "SparseTensor" or "RaggedTensor"; ValueError for others.  `source` is another name
     of input.

@@ -78,7 +78,7 @@ def unicode_decode_with_offsets(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """As `tf.strings.unicode_decode`, and at which byte each character begins, int64.
+    """Do what `tf.strings.unicode_decode` does, and at which byte each character begins, int64.
 
     >>> import talweg as tf
     >>> tf.strings.unicode_decode_with_offsets("aöb", "UTF-8")[1].numpy()
@@ -116,7 +116,7 @@ def unicode_split_with_offsets(
     replacement_char: int = 0xFFFD,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """As `tf.strings.unicode_split`, and at which byte each character begins, int64.
+    """Do what `tf.strings.unicode_split` does, and at which byte each character begins, int64.
 
     >>> import talweg as tf
     >>> tf.strings.unicode_split_with_offsets("aöb", "UTF-8")[1].numpy()
@@ -133,7 +133,8 @@ def unicode_encode(
     replacement_char: int = 0xFFFD,
     name: str | None = None,
 ) -> Tensor:
-    """Characters, int32, along the last axis as strings: [n] gives a scalar, ragged rows a vector.
+    """Return characters, int32, along the last axis as strings: [n] gives a scalar, ragged rows a
+    vector.
 
     output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE"; errors: "replace" what is no character by
     `replacement_char`, "ignore" it, or "strict": InvalidArgumentError.  ValueError for scalars.
@@ -179,7 +180,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Strings in another encoding, in the same shape.
+    """Convert strings to another encoding, in the same shape.
 
     Encodings and errors as in `tf.strings.unicode_decode` and `tf.strings.unicode_encode`.
 

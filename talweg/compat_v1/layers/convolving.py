@@ -120,7 +120,7 @@ def conv3d(
     name: str | None = None,
     reuse: object = None,
 ) -> Any:
-    """A convolution of volumes.   [batch, d, h, w, channels] -> [batch, d', h', w', filters]
+    """Return a convolution of volumes.   [batch, d, h, w, channels] -> [batch, d', h', w', filters]
 
     The arguments mean what they mean for `tf.compat.v1.layers.conv2d`.
 

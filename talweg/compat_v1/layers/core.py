@@ -124,7 +124,7 @@ def dense(
     name: str | None = None,
     reuse: object = None,
 ) -> Any:
-    """activation(inputs kernel + bias).   inputs [..., n] -> [..., units]
+    """Return activation(inputs kernel + bias).   inputs [..., n] -> [..., units]
 
     kernel [n, units] and bias [units] are variables in a scope called `name`, or "dense" with a
     number.  Initializers are functions of shape and dtype (None: the scope's); regularizers give
@@ -187,7 +187,7 @@ class Flatten(Layer):
 @export("compat.v1.layers.flatten")
 @as_it_is
 def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Any:
-    """All axes but the first one as one.   inputs [batch, ...] -> [batch, n]
+    """Make all axes but the first one to one.   inputs [batch, ...] -> [batch, n]
 
     data_format: with "channels_first" the channels are moved to the end first.
 
@@ -262,7 +262,7 @@ def dropout(
     training: bool | Tensor = False,
     name: str | None = None,
 ) -> Any:
-    """While training, elements set to 0 with probability `rate`, the others divided by 1 - rate.
+    """Set, while training, elements to 0 with probability `rate`, the others divided by 1 - rate.
 
     rate: a number or a scalar tensor.  noise_shape: the shape of the choices, which broadcasts to
     that of the inputs.  training: a bool or a boolean tensor.

@@ -207,7 +207,7 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Callable[..., Any] | None = None,
 ) -> Any:
-    """gamma (inputs - mean) / √(variance + epsilon) + beta.
+    """Return gamma (inputs - mean) / √(variance + epsilon) + beta.
 
     axis: the axis (or axes) that is not averaged over, the channels.  training: a bool or boolean
     tensor; True takes mean and variance of the inputs, False the moving averages, which are moved

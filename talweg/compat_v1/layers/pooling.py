@@ -104,7 +104,7 @@ def _function(layer: type, name: str, sizes: str) -> Any:
         return layer(pool_size, strides, padding, data_format, name)(inputs)
 
     pooling.__name__ = pooling.__qualname__ = name
-    pooling.__doc__ = f"""The {what} of each window of inputs {sizes}.
+    pooling.__doc__ = f"""Return the {what} of each window of inputs {sizes}.
 
     pool_size, strides: one integer or one for each axis.  padding: "valid" or "same", which leaves
     out what is beyond the edge.  data_format: "channels_last" or "channels_first".

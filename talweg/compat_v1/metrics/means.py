@@ -36,7 +36,7 @@ def mean(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the weighted mean of all values so far, the operation that takes in more).
+    """Return (the weighted mean of all values so far, the operation that takes in more).
 
     As all metrics it is for graphs, and keeps what it needs in local variables.
 
@@ -61,7 +61,7 @@ def mean_tensor(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the weighted mean of each element, the update)."""
+    """Return (the weighted mean of each element, the update)."""
     metric = MetricState(name or "mean", metrics_collections, updates_collections)
     product, w = apply_weights(values, weights)
     metric.add(product, "total_tensor")
@@ -78,7 +78,7 @@ def accuracy(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(how often predictions equal labels, the update)."""
+    """Return (how often predictions equal labels, the update)."""
     labels, predictions = match_ranks(labels, predictions)
     labels = look_up("cast")(labels, predictions.dtype)
     equal = look_up("equal")(predictions, labels)
@@ -94,7 +94,7 @@ def percentage_below(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of values below a threshold, the update)."""
+    """Return (the share of values below a threshold, the update)."""
     below = look_up("less")(values, threshold)
     label = name or "percentage_below_threshold"
     return _mean(below, weights, metrics_collections, updates_collections, label)
@@ -109,7 +109,7 @@ def mean_absolute_error(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the mean of |predictions - labels|, the update)."""
+    """Return (the mean of |predictions - labels|, the update)."""
     labels, predictions = match_ranks(labels, predictions)
     error = look_up("abs")(predictions - look_up("cast")(labels, predictions.dtype))
     label = name or "mean_absolute_error"
@@ -125,7 +125,7 @@ def mean_squared_error(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the mean of (predictions - labels)², the update)."""
+    """Return (the mean of (predictions - labels)², the update)."""
     labels, predictions = match_ranks(labels, predictions)
     error = look_up("square")(predictions - look_up("cast")(labels, predictions.dtype))
     label = name or "mean_squared_error"
@@ -141,7 +141,7 @@ def root_mean_squared_error(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the root of the mean of (predictions - labels)², the update)."""
+    """Return (the root of the mean of (predictions - labels)², the update)."""
     labels, predictions = match_ranks(labels, predictions)
     error = look_up("square")(predictions - look_up("cast")(labels, predictions.dtype))
     metric = MetricState(
@@ -163,7 +163,7 @@ def mean_relative_error(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the mean of |labels - predictions| / normalizer, the update)."""
+    """Return (the mean of |labels - predictions| / normalizer, the update)."""
     labels, predictions = match_ranks(labels, predictions)
     error = ratio(look_up("abs")(labels - predictions), normalizer)
     label = name or "mean_relative_error"
@@ -180,7 +180,7 @@ def mean_cosine_distance(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the mean of 1 - the sum of products along an axis, the update)."""
+    """Return (the mean of 1 - the sum of products along an axis, the update)."""
     labels, predictions = match_ranks(labels, predictions)
     products = look_up("reduce_sum")(labels * predictions, dim, keepdims=True)
     if weights is not None:
@@ -219,7 +219,7 @@ def mean_iou(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the mean over classes of intersection over union, the confusion matrix as update)."""
+    """Return (the mean over classes of intersection over union, the confusion matrix as update)."""
     metric = MetricState(name or "mean_iou", metrics_collections, updates_collections)
     _confusion(labels, predictions, num_classes, weights, metric)
 
@@ -243,7 +243,7 @@ def mean_per_class_accuracy(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the mean of the accuracies of the classes, the update)."""
+    """Return (the mean of the accuracies of the classes, the update)."""
     if num_classes < 1:
         raise value_error("TW207", f"num_classes is {num_classes}", "at least 1")
     label = name or "mean_per_class_accuracy"

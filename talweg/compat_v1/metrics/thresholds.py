@@ -76,7 +76,7 @@ def true_positives(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the number of true positives, the update)."""
+    """Return (the number of true positives, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(name or "true_positives", given, None, "tp", lambda n: n)
 
@@ -91,7 +91,7 @@ def true_positives_at_thresholds(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the number of true positives at each threshold, the update)."""
+    """Return (the number of true positives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "true_positives_at_thresholds", given, thresholds, "tp", lambda n: n
@@ -107,7 +107,7 @@ def false_negatives(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the number of false negatives, the update)."""
+    """Return (the number of false negatives, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(name or "false_negatives", given, None, "fn", lambda n: n)
 
@@ -122,7 +122,7 @@ def false_negatives_at_thresholds(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the number of false negatives at each threshold, the update)."""
+    """Return (the number of false negatives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "false_negatives_at_thresholds", given, thresholds, "fn", lambda n: n
@@ -138,7 +138,7 @@ def true_negatives(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the number of true negatives, the update)."""
+    """Return (the number of true negatives, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(name or "true_negatives", given, None, "tn", lambda n: n)
 
@@ -153,7 +153,7 @@ def true_negatives_at_thresholds(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the number of true negatives at each threshold, the update)."""
+    """Return (the number of true negatives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "true_negatives_at_thresholds", given, thresholds, "tn", lambda n: n
@@ -169,7 +169,7 @@ def false_positives(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the number of false positives, the update)."""
+    """Return (the number of false positives, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(name or "false_positives", given, None, "fp", lambda n: n)
 
@@ -184,7 +184,7 @@ def false_positives_at_thresholds(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the number of false positives at each threshold, the update)."""
+    """Return (the number of false positives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "false_positives_at_thresholds", given, thresholds, "fp", lambda n: n
@@ -284,7 +284,7 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Sequence[Any] | None = None,
 ) -> tuple:
-    """(the area under a curve, the update).
+    """Return (the area under a curve, the update).
 
     curve: "ROC" (recall over false alarms) or "PR" (precision over recall).  summation_method:
     "trapezoidal", "minoring", "majoring", or for PR "careful_interpolation" (Davis and Goadrich
@@ -355,7 +355,7 @@ def sensitivity_at_specificity(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the recall at the threshold of a specificity, the update)."""
+    """Return (the recall at the threshold of a specificity, the update)."""
 
     def compute(tp: Any, fn: Callable[..., Any], tn: Any, fp: Any) -> Any:
         nearest = _nearest(ratio(tn, tn + fp), specificity)
@@ -379,7 +379,7 @@ def specificity_at_sensitivity(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the specificity at the threshold of a recall, the update)."""
+    """Return (the specificity at the threshold of a recall, the update)."""
 
     def compute(tp: Any, fn: Callable[..., Any], tn: Any, fp: Any) -> Any:
         apart = look_up("abs")(tp / (tp + fn + EPSILON) - sensitivity)

@@ -74,7 +74,7 @@ def precision_at_k(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of the k best predictions that are labels, the update)."""
+    """Return (the share of the k best predictions that are labels, the update)."""
     both = metrics_collections, updates_collections
     label = name or f"precision_at_{k}"
     return _metric(label, _best(predictions, k), labels, class_id, weights, both, False)
@@ -91,7 +91,7 @@ def precision_at_top_k(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of predicted classes that are labels, the update)."""
+    """Return (the share of predicted classes that are labels, the update)."""
     both = metrics_collections, updates_collections
     places = look_up("cast")(predictions_idx, int64)
     return _metric(name or "precision_at_top_k", places, labels, class_id, weights, both, False)
@@ -108,7 +108,7 @@ def recall_at_k(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of labels among the k best predictions, the update)."""
+    """Return (the share of labels among the k best predictions, the update)."""
     both = metrics_collections, updates_collections
     label = name or f"recall_at_{k}"
     return _metric(label, _best(predictions, k), labels, class_id, weights, both, True)
@@ -125,7 +125,7 @@ def recall_at_top_k(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of labels among predicted classes, the update)."""
+    """Return (the share of labels among predicted classes, the update)."""
     both = metrics_collections, updates_collections
     places = look_up("cast")(predictions_idx, int64)
     return _metric(name or "recall_at_top_k", places, labels, class_id, weights, both, True)
@@ -143,7 +143,7 @@ def average_precision_at_k(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the mean of the precisions at 1 to k where there is a label, the update)."""
+    """Return (the mean of the precisions at 1 to k where there is a label, the update)."""
     metric = MetricState(
         name or f"average_precision_at_{k}", metrics_collections, updates_collections
     )

@@ -136,7 +136,8 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: str | None = None,
 ) -> tuple[tuple, tuple]:
-    """Two networks, one over inputs from their end: a pair of outputs and a pair of last states.
+    """Run two networks, one over inputs from their end: a pair of outputs and a pair of last
+    states.
 
     The arguments mean what they mean for `tf.compat.v1.nn.dynamic_rnn`.
 

@@ -153,7 +153,8 @@ def static_bidirectional_rnn(
     sequence_length: Any = None,
     scope: str | None = None,
 ) -> tuple[list, Any, Any]:
-    """Two networks over a list of inputs, one from its end: outputs side by side, both last states.
+    """Run two networks over a list of inputs, one from its end: outputs side by side, both last
+    states.
 
     The arguments mean what they mean for `tf.compat.v1.nn.static_rnn`.
 
@@ -202,7 +203,7 @@ def static_state_saving_rnn(
     sequence_length: TensorLike | None = None,
     scope: str | None = None,
 ) -> tuple[list, Any]:
-    """`static_rnn` from and to a `state_saver`, whose methods state(name) and save_state(name,
+    """Call `static_rnn` from and to a `state_saver`, whose methods state(name) and save_state(name,
     value) read and write; state_name: one name, or a tuple with one for each part of the state.
 
     The last output waits until the state is saved.  ValueError if names and states do not match.

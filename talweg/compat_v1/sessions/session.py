@@ -59,7 +59,7 @@ def _leave(session: Session) -> None:
 @implement_hook("get_default_session")
 @export("compat.v1.get_default_session")
 def get_default_session() -> Any:
-    """The session entered last in this thread; None if there is none.
+    """Return the session entered last in this thread; None if there is none.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

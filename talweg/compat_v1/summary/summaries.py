@@ -323,7 +323,7 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Any:
-    """`merge` of all summaries of the default graph; None if there are none.
+    """Call `merge` for all summaries of the default graph; None if there are none.
 
     key: the collection they are in.  scope: a regular expression with which their names begin.
     RuntimeError in eager execution.

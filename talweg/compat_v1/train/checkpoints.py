@@ -373,7 +373,7 @@ def load_variable(ckpt_dir_or_file: PathLike, name: str) -> Any:
 
 @export("train.list_variables", "compat.v1.train.list_variables")
 def list_variables(ckpt_dir_or_file: PathLike) -> list[tuple[str, list[int]]]:
-    """Names and shapes of all variables in a checkpoint, sorted by name.
+    """Return names and shapes of all variables in a checkpoint, sorted by name.
 
     >>> import talweg as tf
     >>> tf.train.list_variables("a path that is not there")

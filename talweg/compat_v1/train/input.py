@@ -30,7 +30,7 @@ def _queues() -> None:
 
 @export("compat.v1.train.limit_epochs")
 def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """`tensor`, so many times; then OutOfRangeError.  A local variable counts.
+    """Return `tensor`, so many times; then OutOfRangeError.  A local variable counts.
 
     ValueError unless num_epochs is positive.
     """
@@ -240,7 +240,7 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Elements, each a list (or dictionary) of tensors, put together by threads and a queue.
+    """Return elements, each a list (or dictionary) of tensors, put together by threads and a queue.
 
     enqueue_many: `tensors` are several elements already.  dynamic_pad: elements may differ in size,
     and are filled up with zeros.  With `allow_smaller_final_batch` the last batch may be smaller.
@@ -264,7 +264,7 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`batch` of the elements for which `keep_input` is true."""
+    """Call `batch` for the elements for which `keep_input` is true."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _plain_queue(capacity, dynamic_pad, shared_name, name)
     return _batch([tensors] * num_threads, options, queue, keep_input)
@@ -282,7 +282,7 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`batch` of the elements of several lists of tensors, a thread for each."""
+    """Call `batch` for the elements of several lists of tensors, a thread for each."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     return _batch(
         list(tensors_list), options, _plain_queue(capacity, dynamic_pad, shared_name, name)
@@ -302,7 +302,7 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`batch_join` of the elements for which `keep_input` is true."""
+    """Call `batch_join` for the elements for which `keep_input` is true."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _plain_queue(capacity, dynamic_pad, shared_name, name)
     return _batch(list(tensors_list), options, queue, keep_input)
@@ -322,7 +322,7 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`batch` of elements in random order; some always stay in the queue."""
+    """Call `batch` for elements in random order; some always stay in the queue."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name, name)
     return _batch([tensors] * num_threads, options, queue)
@@ -343,7 +343,7 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`shuffle_batch` of the elements for which `keep_input` is true."""
+    """Call `shuffle_batch` for the elements for which `keep_input` is true."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name, name)
     return _batch([tensors] * num_threads, options, queue, keep_input)
@@ -362,7 +362,7 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`shuffle_batch` of the elements of several lists of tensors, a thread for each."""
+    """Call `shuffle_batch` for the elements of several lists of tensors, a thread for each."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name, name)
     return _batch(list(tensors_list), options, queue)
@@ -382,7 +382,7 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`shuffle_batch_join` of the elements for which `keep_input` is true."""
+    """Call `shuffle_batch_join` for the elements for which `keep_input` is true."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name, name)
     return _batch(list(tensors_list), options, queue, keep_input)

@@ -72,7 +72,8 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
-    """learning_rate * decay_rate ** (global_step / decay_steps); with `staircase` whole powers.
+    """Return learning_rate * decay_rate ** (global_step / decay_steps); with `staircase` whole
+    powers.
 
     ValueError without a global_step.
 
@@ -95,7 +96,8 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
-    """learning_rate * exp(-decay_rate * global_step / decay_steps); with `staircase` in stairs.
+    """Return learning_rate * exp(-decay_rate * global_step / decay_steps); with `staircase` in
+    stairs.
 
     ValueError without a global_step.
 
@@ -118,7 +120,8 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
-    """learning_rate / (1 + decay_rate * global_step / decay_steps); with `staircase` in stairs.
+    """Return learning_rate / (1 + decay_rate * global_step / decay_steps); with `staircase` in
+    stairs.
 
     ValueError without a global_step.
 
@@ -142,7 +145,7 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Rate:
-    """From learning_rate to end_learning_rate along (1 - global_step / decay_steps) ** power.
+    """Go from learning_rate to end_learning_rate along (1 - global_step / decay_steps) ** power.
 
     With `cycle` it starts again behind the end, in as many more steps.  ValueError without a
     global_step.
@@ -166,7 +169,8 @@ def polynomial_decay(
 def piecewise_constant(
     x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Rate:
-    """values[0] while x <= boundaries[0], values[1] while x <= boundaries[1], ..., then the last.
+    """Return values[0] while x <= boundaries[0], values[1] while x <= boundaries[1], ..., then the
+    last.
 
     ValueError unless there is one value more than boundaries, or where dtypes differ.
 
@@ -225,7 +229,7 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Rate:
-    """From learning_rate to alpha * learning_rate along half a cosine.
+    """Go from learning_rate to alpha * learning_rate along half a cosine.
 
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
     ValueError without a global_step.
@@ -251,7 +255,7 @@ def cosine_decay_restarts(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Rate:
-    """Cosine decay that starts again, each time `t_mul` as long and from `m_mul` as high.
+    """Return cosine decay that starts again, each time `t_mul` as long and from `m_mul` as high.
 
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
     ValueError without a global_step.
@@ -296,7 +300,8 @@ def linear_cosine_decay(
     beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Rate:
-    """learning_rate * ((alpha + line) * wave + beta): a line down to 0, and half cosine waves.
+    """Return learning_rate * ((alpha + line) * wave + beta): a line down to 0, and half cosine
+    waves.
 
     Bello, Zoph, Vasudevan, Le, "Neural optimizer search with reinforcement learning", 2017.
     ValueError without a global_step.
@@ -332,7 +337,7 @@ def noisy_linear_cosine_decay(
     beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Rate:
-    """`linear_cosine_decay` with normal noise on the line, of variance
+    """Call `linear_cosine_decay` with normal noise on the line, of variance
     initial_variance / (1 + global_step) ** variance_decay.
 
     Bello, Zoph, Vasudevan, Le, "Neural optimizer search with reinforcement learning", 2017.

@@ -31,7 +31,7 @@ def main_op() -> Any:
 )
 @as_it_is
 def main_op_with_restore(restore_op_name: str) -> Any:
-    """`main_op`, and then the operation of this name.
+    """Call `main_op`, and then the operation of this name.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:

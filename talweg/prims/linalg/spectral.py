@@ -70,7 +70,7 @@ def real_part(x):
 
 
 def inverse_or_zero(x: object):
-    """1 / x, and 0 where x = 0."""
+    """Return 1 / x, and 0 where x = 0."""
     return div_no_nan(zeros_of(x) + 1, x)
 
 
