@@ -33,7 +33,7 @@ class Initializer:
         raise NotImplementedError("an initializer says how it makes its value")
 
     def get_config(self) -> dict:
-        """The arguments it was made with."""
+        """Return the arguments it was made with."""
         return {}
 
     @classmethod

@@ -52,7 +52,7 @@ class AtomicFunction(Callable):
 
     @abc.abstractmethod
     def call_with_captures(self, args: object, kwargs: object, captures: object) -> Any:
-        """The results for arguments and captures."""
+        """Return the results for arguments and captures."""
 
 
 Callable.register(Function)

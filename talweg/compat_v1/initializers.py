@@ -66,11 +66,11 @@ class Initializer:
         return self.make(shape, self.dtype if dtype is None else as_dtype(dtype))
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The value."""
+        """Return the value."""
         raise NotImplementedError("an initializer says how it makes its value")
 
     def get_config(self) -> dict:
-        """The arguments it was made with."""
+        """Return the arguments it was made with."""
         return {**{key: getattr(self, key) for key in self.options}, "dtype": self.dtype.name}
 
     @classmethod
@@ -406,7 +406,8 @@ class Orthogonal(Initializer):
         self.gain, self.seed, self.dtype = gain, seed, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """The matrix: the Q of random numbers, with the signs that make R's diagonal positive."""
+        """Return the matrix: the Q of random numbers, with the signs that make R's diagonal
+        positive."""
         return self.gain * orthogonal(
             shape, lambda dims: stateful.normal(dims, dtype=dtype, seed=self.seed)
         )

@@ -65,7 +65,7 @@ class Message:
         self.CopyFrom(type(self)())
 
     def HasField(self, name: str) -> bool:
-        """Whether a field has another value than its default."""
+        """Return whether a field has another value than its default."""
         return getattr(self, name) != getattr(type(self)(), name)
 
     def __eq__(self, other: object) -> bool:

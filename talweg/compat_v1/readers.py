@@ -248,7 +248,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> Any:
-        """The mean (or sum) of the gradients, once there are enough."""
+        """Return the mean (or sum) of the gradients, once there are enough."""
         found = _operation(
             "ResourceAccumulatorTakeGradient",
             handle=self._accumulator_ref,

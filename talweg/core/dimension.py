@@ -35,12 +35,12 @@ class Dimension:
         return self._value
 
     def is_compatible_with(self, other: Size) -> bool:
-        """Whether both may be the same size."""
+        """Return whether both may be the same size."""
         size = dimension_of(other)
         return self._value is None or size is None or self._value == size
 
     def assert_is_compatible_with(self, other: Size) -> None:
-        """ValueError unless `is_compatible_with`."""
+        """Raise ValueError unless `is_compatible_with`."""
         if not self.is_compatible_with(other):
             raise value_error("TW204", f"Dimensions {self} and {other} are not compatible")
 

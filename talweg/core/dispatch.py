@@ -62,16 +62,16 @@ class Recorder:
     rank = 0
 
     def record(self, prim: Primitive, operands: tuple, results: object, params: dict) -> None:
-        """An application of a primitive."""
+        """Note an application of a primitive."""
 
     def note_read(self, variable: object, tensor: object) -> None:
-        """A variable was read as `tensor`."""
+        """Note that a variable was read as `tensor`."""
 
     def note_write(self, variable: object, tensor: object) -> None:
-        """A variable was given the value of `tensor`, or changed by it."""
+        """Note that a variable was given the value of `tensor`, or changed by it."""
 
     def note_exit(self, tensor: object) -> None:
-        """The value of `tensor` was taken out to NumPy or Python."""
+        """Note that the value of `tensor` was taken out to NumPy or Python."""
 
 
 class Context(threading.local):

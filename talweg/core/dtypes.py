@@ -166,15 +166,15 @@ class DType:
         return (0 if self.is_integer else low), high
 
     def is_compatible_with(self, other: Size) -> bool:
-        """Whether a tensor of `other` can stand where this dtype is asked for."""
+        """Return whether a tensor of `other` can stand where this dtype is asked for."""
         return self is as_dtype(other)
 
     def is_subtype_of(self, other: Size) -> bool:
-        """Whether this is `other`."""
+        """Return whether this is `other`."""
         return type(other) is DType and self is other
 
     def most_specific_common_supertype(self, types: tuple) -> DType | None:
-        """This dtype if all `types` equal it, else None."""
+        """Return this dtype if all `types` equal it, else None."""
         return self if all(self is other for other in types) else None
 
     def __repr__(self) -> str:

@@ -87,7 +87,8 @@ class TensorShape:
         return list(self._dims)
 
     def as_proto(self) -> Any:
-        """The shape as a TensorShapeProto, -1 for unknown dimensions; it needs tensorboard."""
+        """Return the shape as a TensorShapeProto, -1 for unknown dimensions; it needs
+        tensorboard."""
         try:
             from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
         except ImportError as error:
@@ -112,16 +113,16 @@ class TensorShape:
         return product
 
     def is_fully_defined(self) -> bool:
-        """Whether every dimension is known."""
+        """Return whether every dimension is known."""
         return self._dims is not None and None not in self._dims
 
     def assert_is_fully_defined(self) -> None:
-        """ValueError unless every dimension is known."""
+        """Raise ValueError unless every dimension is known."""
         if not self.is_fully_defined():
             raise value_error("TW205", f"Shape {self} is not fully defined")
 
     def is_compatible_with(self, other: TensorShape | tuple) -> bool:
-        """Whether one concrete shape could fit both."""
+        """Return whether one concrete shape could fit both."""
         other = as_shape(other)
         if self._dims is None or other._dims is None:
             return True
@@ -130,27 +131,28 @@ class TensorShape:
         return all(a is None or b is None or a == b for a, b in zip(self._dims, other._dims))
 
     def assert_is_compatible_with(self, other: TensorShape) -> None:
-        """ValueError unless one concrete shape could fit both."""
+        """Raise ValueError unless one concrete shape could fit both."""
         if not self.is_compatible_with(other):
             raise value_error("TW204", f"Shapes {self} and {other} are incompatible")
 
     def assert_same_rank(self, other: Size) -> None:
-        """ValueError if both ranks are known and differ."""
+        """Raise ValueError if both ranks are known and differ."""
         other = as_shape(other)
         if None not in (self.rank, other.rank) and self.rank != other.rank:
             raise value_error("TW203", f"Shapes {self} and {other} must have the same rank")
 
     def assert_has_rank(self, rank: int) -> None:
-        """ValueError if the rank is known and is not `rank`."""
+        """Raise ValueError if the rank is known and is not `rank`."""
         if self.rank not in (None, rank):
             raise value_error("TW203", f"Shape {self} must have rank {rank}")
 
     def has_rank(self, rank: int) -> bool:
-        """Whether the rank is, or could be, `rank`."""
+        """Return whether the rank is, or could be, `rank`."""
         return self.rank in (None, rank)
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, or one of unknown dimensions if the rank is unknown; ValueError otherwise."""
+        """Return this shape, or one of unknown dimensions if the rank is unknown; ValueError
+        otherwise."""
         return self.merge_with(unknown_shape(rank)) if self._check_rank(rank) else self
 
     def _check_rank(self, rank: int) -> bool:
@@ -159,13 +161,13 @@ class TensorShape:
         return True
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError if its rank is known and smaller than `rank`."""
+        """Return this shape; ValueError if its rank is known and smaller than `rank`."""
         if self.rank is not None and self.rank < rank:
             raise value_error("TW203", f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError if its rank is known and larger than `rank`."""
+        """Return this shape; ValueError if its rank is known and larger than `rank`."""
         if self.rank is not None and self.rank > rank:
             raise value_error("TW203", f"Shape {self} must have rank at most {rank}")
         return self
@@ -195,7 +197,7 @@ class TensorShape:
         return shape_of_dims(tuple(a if a == b else None for a, b in zip(self._dims, other._dims)))
 
     def is_subtype_of(self, other: TensorShape) -> bool:
-        """Whether every concrete shape of this one is one of `other`."""
+        """Return whether every concrete shape of this one is one of `other`."""
         if other._dims is None:
             return True
         if self._dims is None or self.rank != other.rank:
@@ -203,7 +205,7 @@ class TensorShape:
         return all(b is None or a == b for a, b in zip(self._dims, other._dims))
 
     def most_specific_common_supertype(self, others) -> TensorShape | None:
-        """The most specific shape all of these are subtypes of."""
+        """Return the most specific shape all of these are subtypes of."""
         result = self
         for other in others:
             if not isinstance(other, TensorShape):

@@ -48,7 +48,7 @@ class TypeSpec:
         raise NotImplementedError(f"{type(self).__name__}._of")
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether some value could have this spec and the other, or is of this spec."""
+        """Return whether some value could have this spec and the other, or is of this spec."""
         other = spec_or_value
         if not isinstance(other, TypeSpec):
             other = self._of(other)
@@ -57,13 +57,14 @@ class TypeSpec:
         return _agree(self._serialize(), other._serialize(), compatible=True)
 
     def is_subtype_of(self, other: Size) -> bool:
-        """Whether every value of this spec is one of `other`."""
+        """Return whether every value of this spec is one of `other`."""
         if type(other) is not type(self):
             return False
         return _agree(self._serialize(), other._serialize(), compatible=False)
 
     def most_specific_common_supertype(self, others: Any) -> TypeSpec | None:
-        """The most specific spec that this one and all others are subtypes of; None if none is."""
+        """Return the most specific spec that this one and all others are subtypes of; None if none
+        is."""
         result = self
         for other in others:
             if type(other) is not type(self):
@@ -112,7 +113,8 @@ class TypeSpec:
         return self.with_parts(parts) if hasattr(self, "with_parts") else parts[0]
 
     def cast(self, value: list[float], cast_context: Any = None) -> Any:
-        """`value`, in this spec's dtype if it is a tensor's; TypeError if it does not fit."""
+        """Return `value`, in this spec's dtype if it is a tensor's; TypeError if it does not
+        fit."""
         if not hasattr(self, "part_specs") and hasattr(self, "dtype"):
             value = hooks.convert_to_tensor(value, self.dtype)
         if not self.is_compatible_with(value):
@@ -233,14 +235,14 @@ class TensorSpec(TypeSpec):
         return self._shape, self._dtype, Name(self._name) if self._name is not None else None
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a tensor or spec has this dtype and a shape compatible with this one."""
+        """Return whether a tensor or spec has this dtype and a shape compatible with this one."""
         other = spec_or_value
         if not isinstance(other, (Tensor, TensorSpec)):
             return False
         return self._dtype is other.dtype and self._shape.is_compatible_with(other.shape)
 
     def is_subtype_of(self, other: Size) -> bool:
-        """Whether every tensor of this spec is one of `other`."""
+        """Return whether every tensor of this spec is one of `other`."""
         return (
             isinstance(other, TensorSpec)
             and (other.name is None or other.name == self.name)

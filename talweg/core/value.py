@@ -345,7 +345,7 @@ class IndexedSlices:
         return hooks.shape_in_tensor(shape)
 
     def consumers(self) -> list:
-        """Operations that use it; none are kept."""
+        """Return operations that use it; none are kept."""
         return []
 
     def _flat_components(self) -> list:

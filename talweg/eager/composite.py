@@ -250,7 +250,7 @@ class SparseTensorSpec(TypeSpec):
         return found
 
     def fit_shape(self, value: SparseTensor) -> SparseTensor:
-        """`value`, of whose shape no more is known than this says."""
+        """Return `value`, of whose shape no more is known than this says."""
         found = SparseTensor(*value._flat_components())
         found._shape = self._shape
         return found

@@ -98,16 +98,17 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
     # -- relations
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether some value could have this spec and the other, or is of this spec."""
+        """Return whether some value could have this spec and the other, or is of this spec."""
         other = spec_or_value if isinstance(spec_or_value, TypeSpec) else self._of(spec_or_value)
         return _relate(self, other, lambda one, two: one.is_compatible_with(two))
 
     def is_subtype_of(self, other: object) -> bool:
-        """Whether every value of this spec is one of `other`."""
+        """Return whether every value of this spec is one of `other`."""
         return _relate(self, other, lambda one, two: one.is_subtype_of(two))
 
     def most_specific_common_supertype(self, others: Any) -> Any:
-        """The most specific spec that this one and all others are subtypes of; None if none is."""
+        """Return the most specific spec that this one and all others are subtypes of; None if none
+        is."""
         found: Any = self
         for other in others:
             found = None if found is None else _merge(found, other)
@@ -135,7 +136,8 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
         return [part for leaf in leaves_of(self) for part in _parts_of(leaf)]
 
     def with_parts(self, parts: list) -> Any:
-        """The value that consists of these tensors; its constructor and checks do not run."""
+        """Return the value that consists of these tensors; its constructor and checks do not
+        run."""
         remaining = iter(parts)
         return self.with_leaves([_make(leaf, remaining) for leaf in leaves_of(self)])
 

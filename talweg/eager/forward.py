@@ -111,7 +111,7 @@ class ForwardAccumulator(dispatch.Recorder):
                 self._kept.append(result)
 
     def note_read(self, variable: object, tensor: object) -> None:
-        """A variable was read as `tensor` (called by variables)."""
+        """Note that a variable was read as `tensor` (called by variables)."""
         tangent = self._variables.get(id(variable))
         if tangent is not None:
             self._tangents[id(tensor)] = tangent

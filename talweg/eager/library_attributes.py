@@ -38,7 +38,7 @@ class LibraryTrackable(Trackable):
         return getattr(dispatch.context.base, "_graph_key", "eager")
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """RuntimeError: only variables of graphs are written as messages."""
+        """Raise RuntimeError: only variables of graphs are written as messages."""
         text = "Variable.to_proto is not supported when eager execution is enabled."
         raise RuntimeError(compose("TW402", text, hint="a variable of a tf.Graph"))
 

@@ -42,7 +42,7 @@ class RaggedFactories:
     def from_row_splits(
         cls, values: object, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Row i holds values[row_splits[i]] .. values[row_splits[i + 1]].
+        """Make a ragged tensor: row i holds values[row_splits[i]] .. values[row_splits[i + 1]].
 
         row_splits: int32 or int64, from 0 to the number of values.  InvalidArgumentError if they
         are not, ValueError if empty or of another dtype.
@@ -62,7 +62,8 @@ class RaggedFactories:
     def from_row_lengths(
         cls, values: object, row_lengths: object, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Row i holds the next row_lengths[i] values; InvalidArgumentError unless all are used."""
+        """Make a ragged tensor: row i holds the next row_lengths[i] values; InvalidArgumentError
+        unless all are used."""
         values = _values(values)
         lengths = _integers(row_lengths, "row_lengths")
         splits = partition.splits_of_lengths(lengths)
@@ -76,7 +77,8 @@ class RaggedFactories:
     def from_row_starts(
         cls, values: object, row_starts: object, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Row i begins at values[row_starts[i]] and ends where the next begins."""
+        """Make a ragged tensor: row i begins at values[row_starts[i]] and ends where the next
+        begins."""
         values = _values(values)
         starts = _integers(row_starts, "row_starts")
         splits = np.concatenate([starts, [_count(values)]])
@@ -88,7 +90,8 @@ class RaggedFactories:
     def from_row_limits(
         cls, values: object, row_limits: object, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Row i ends before values[row_limits[i]] and begins where the one before ends."""
+        """Make a ragged tensor: row i ends before values[row_limits[i]] and begins where the one
+        before ends."""
         values = _values(values)
         limits = _integers(row_limits, "row_limits")
         splits = np.concatenate([[0], limits])
@@ -105,7 +108,7 @@ class RaggedFactories:
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """values[k] is in row value_rowids[k]; the row ids do not fall.
+        """Make a ragged tensor: values[k] is in row value_rowids[k]; the row ids do not fall.
 
         nrows: the number of rows, by default one more than the last row id.  ValueError where
         there are not as many values as row ids, or nrows is too small.
@@ -132,7 +135,8 @@ class RaggedFactories:
         validate: bool = True,
         name: str | None = None,
     ) -> Any:
-        """All rows hold uniform_row_length values; ValueError unless that divides their number."""
+        """Make a ragged tensor: all rows hold uniform_row_length values; ValueError unless that
+        divides their number."""
         values = _values(values)
         length = int(_integers(uniform_row_length, "uniform_row_length", rank=0))
         if length < 0:
@@ -158,7 +162,7 @@ class RaggedFactories:
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """`from_row_splits` for every ragged dimension, outermost first."""
+        """Call `from_row_splits` for every ragged dimension, outermost first."""
         result = flat_values
         for splits in reversed(_as_list(nested_row_splits)):
             result = cls.from_row_splits(result, splits, validate=validate)
@@ -172,7 +176,7 @@ class RaggedFactories:
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """`from_row_lengths` for every ragged dimension, outermost first."""
+        """Call `from_row_lengths` for every ragged dimension, outermost first."""
         result = flat_values
         for lengths in reversed(_as_list(nested_row_lengths)):
             result = cls.from_row_lengths(result, lengths, validate=validate)
@@ -187,7 +191,7 @@ class RaggedFactories:
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """`from_value_rowids` for every ragged dimension, outermost first."""
+        """Call `from_value_rowids` for every ragged dimension, outermost first."""
         nested = _as_list(nested_value_rowids)
         counts = [None] * len(nested) if nested_nrows is None else _as_list(nested_nrows)
         result = flat_values

@@ -138,7 +138,7 @@ class GradientTape(dispatch.Recorder):
             watched.add(id(results))
 
     def note_read(self, variable: Any, tensor: Any) -> None:
-        """A variable was read as `tensor` (called by variables)."""
+        """Note that a variable was read as `tensor` (called by variables)."""
         key = id(variable)
         if key not in self._variables:
             if not (self._watch_accessed and variable.trainable):
@@ -157,12 +157,12 @@ class GradientTape(dispatch.Recorder):
             self._reads.setdefault(key, []).append(tensor)
 
     def note_exit(self, tensor: object) -> None:
-        """The value of `tensor` was taken out to NumPy or Python (called by tensors)."""
+        """Note that the value of `tensor` was taken out to NumPy or Python (called by tensors)."""
         if id(tensor) in self._watched:
             self.notes.exit(id(tensor), *user_entry(2))
 
     def note_write(self, variable: Any, tensor: Any) -> None:
-        """A variable was given the value of `tensor` (called by variables)."""
+        """Note that a variable was given the value of `tensor` (called by variables)."""
         if id(tensor) in self._watched:
             note = id(variable), variable.name, id(tensor), user_origin(3)
             self.notes.writes.append(note)
@@ -203,7 +203,8 @@ class GradientTape(dispatch.Recorder):
         return tuple(sorted(self._variables.values(), key=lambda variable: variable.number))
 
     def stop_recording(self) -> _Pause:
-        """A context in which nothing is recorded; entering it needs a tape that is recording."""
+        """Return a context in which nothing is recorded; entering it needs a tape that is
+        recording."""
         return _Pause(self)
 
     def reset(self) -> None:
@@ -384,8 +385,8 @@ class GradientTape(dispatch.Recorder):
 
     @boundary
     def explain(self, target: object, sources: object) -> Any:
-        """Why `target` has a gradient by each source, or has none: where the path breaks, at which
-        line, and what to write instead.
+        """Explain why `target` has a gradient by each source, or has none: where the path breaks,
+        at which line, and what to write instead.
 
         Returns an `Explanation` for one source, `Explanations` for a nest of them; changes nothing
         and may be called after `gradient` has given None.

@@ -26,7 +26,7 @@ class UnconnectedGradients(enum.Enum):
 
     @classmethod
     def of(cls, value: object) -> UnconnectedGradients:
-        """`value` (one of these, or its name) as one of these; ValueError if it is none."""
+        """Return `value` (one of these, or its name) as one of these; ValueError if it is none."""
         if type(value) is cls:
             return value
         try:

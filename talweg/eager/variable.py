@@ -253,7 +253,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         return self.value()
 
     def is_initialized(self, name: str | None = None) -> Any:
-        """True: eager variables always are."""
+        """Return True: eager variables always are."""
         return convert_to_tensor(True)
 
     def sparse_read(self, indices: object, name: str | None = None) -> Any:

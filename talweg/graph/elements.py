@@ -134,7 +134,7 @@ class GraphElements:
     # -- what may be fed and fetched
 
     def is_feedable(self, tensor: Any) -> bool:
-        """Whether a value may be fed for `tensor`."""
+        """Return whether a value may be fed for `tensor`."""
         return tensor.node not in self._unfeedable
 
     def prevent_feeding(self, tensor: Any) -> None:
@@ -142,7 +142,7 @@ class GraphElements:
         self._unfeedable.add(tensor.node)
 
     def is_fetchable(self, tensor_or_op: object) -> bool:
-        """Whether a tensor or operation may be fetched."""
+        """Return whether a tensor or operation may be fetched."""
         return self._maker(tensor_or_op) not in self._unfetchable
 
     def prevent_fetching(self, op: str) -> None:

@@ -222,7 +222,7 @@ class Names:
         node.holders += 1
 
     def has_name(self, full: str) -> bool:
-        """Whether an operation has exactly this name."""
+        """Return whether an operation has exactly this name."""
         return full in self._named or full in self._seen
 
     def add_name(self, node: Node, full: str) -> None:

@@ -85,7 +85,7 @@ class _BlockOperators(_OfSeveral):
     def solve(
         self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
     ) -> Any:
-        """x with A x = rhs.  Of a list of tensors, one for each block of rows, a list."""
+        """Return x with A x = rhs.  Of a list of tensors, one for each block of rows, a list."""
         if self._is_list(rhs):
             self._check_solvable()
             parts = [adjoint_of(part) if adjoint_arg else part for part in rhs]
@@ -100,7 +100,8 @@ class _BlockOperators(_OfSeveral):
         return super().matvec(x, adjoint)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
-        """x with A x = rhs for vectors.  Of a list of tensors, one for each block, a list."""
+        """Return x with A x = rhs for vectors.  Of a list of tensors, one for each block, a
+        list."""
         if self._is_list(rhs):
             self._check_solvable()
             found = self._solve_parts([part[..., None] for part in rhs], adjoint)

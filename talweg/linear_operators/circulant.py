@@ -168,7 +168,8 @@ class _Circulant(CompositeOperator):
         return look_up("reshape")(spectrum, look_up("shape")(self._flat_spectrum()))
 
     def eigvals(self, name: str = "eigvals") -> Any:
-        """The eigenvalues: the spectrum.  NotImplementedError unless said to be self-adjoint."""
+        """Return the eigenvalues: the spectrum.  NotImplementedError unless said to be
+        self-adjoint."""
         return super().eigvals()
 
     def _cond(self) -> Any:
@@ -194,7 +195,7 @@ class _Circulant(CompositeOperator):
         )
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Any:
-        """InvalidArgumentError unless the spectrum is Hermitian, that is, the matrix real."""
+        """Raise InvalidArgumentError unless the spectrum is Hermitian, that is, the matrix real."""
         part = look_up("math.imag")(self._transform(self._values(), inverse=True))
         return look_up("debugging.assert_near")(
             part, look_up("zeros_like")(part), message="Spectrum was not Hermitian"

@@ -279,7 +279,7 @@ class LinearOperator(Module):
     def solve(
         self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
     ) -> Any:
-        """x with A x = rhs; of an operator on the right, an operator.
+        """Return x with A x = rhs; of an operator on the right, an operator.
 
         NotImplementedError if the operator is said to be singular, or not square.
         """
@@ -310,7 +310,7 @@ class LinearOperator(Module):
         return look_up("linalg.solve")(matrix, rhs, adjoint=adjoint)
 
     def solvevec(self, rhs: object, adjoint: bool = False, name: str = "solve") -> Any:
-        """x with A x = rhs for vectors [..., m]."""
+        """Return x with A x = rhs for vectors [..., m]."""
         self._check_solvable()
         rhs = convert_to_tensor(rhs, None if is_tensor_like(rhs) else self.dtype)
         return self._solvevec(rhs, adjoint)
@@ -423,7 +423,8 @@ class LinearOperator(Module):
         return look_up("linalg.eigvalsh")(self.to_dense())
 
     def cond(self, name: str = "cond") -> Any:
-        """The condition numbers: the quotients of the largest and the smallest singular value."""
+        """Return the condition numbers: the quotients of the largest and the smallest singular
+        value."""
         return self._cond()
 
     def _cond(self) -> Any:
@@ -436,7 +437,8 @@ class LinearOperator(Module):
     # -- assertions
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
-        """InvalidArgumentError if a matrix has no inverse: a condition number beyond 1 / eps."""
+        """Raise InvalidArgumentError if a matrix has no inverse: a condition number beyond 1 /
+        eps."""
         return self._assert_non_singular()
 
     def _assert_non_singular(self) -> Any:
@@ -447,7 +449,7 @@ class LinearOperator(Module):
         )
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
-        """InvalidArgumentError if a matrix is not positive definite."""
+        """Raise InvalidArgumentError if a matrix is not positive definite."""
         return self._assert_positive_definite()
 
     def _assert_positive_definite(self) -> Any:
@@ -459,7 +461,7 @@ class LinearOperator(Module):
         raise NotImplementedError("assert_positive_definite is not implemented.")
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
-        """InvalidArgumentError if a matrix is not its own adjoint."""
+        """Raise InvalidArgumentError if a matrix is not its own adjoint."""
         return self._assert_self_adjoint()
 
     def _assert_self_adjoint(self) -> Any:

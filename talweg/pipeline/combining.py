@@ -46,7 +46,7 @@ class Combining:
 
     @classmethod
     def zip(cls, *args: object, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Elements of several datasets together, until the first of them ends.
+        """Zip elements of several datasets together, until the first of them ends.
 
         Takes the datasets as arguments, or one nest of them, whose structure the elements have.
 
@@ -78,7 +78,8 @@ class Combining:
         return cls.of(Zip(nest), *element.flatten(nest))
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """The elements, then those of another dataset; TypeError where their structures differ."""
+        """Return the elements, then those of another dataset; TypeError where their structures
+        differ."""
         spec = merge_specs(
             self.stage.layout.spec,
             dataset.stage.layout.spec,
@@ -124,7 +125,8 @@ class Combining:
     def choose_from_datasets(
         cls, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True
     ) -> Dataset:
-        """At each step an element of datasets[choice], choice being int64 scalars of a dataset."""
+        """Take, at each step, an element of datasets[choice], choice being int64 scalars of a
+        dataset."""
         if not datasets:
             raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
         spec = choice_dataset.element_spec
@@ -181,7 +183,7 @@ class Combining:
         seed: TensorLike | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Pairs of class and element, with classes in the proportions of target_dist.
+        """Return pairs of class and element, with classes in the proportions of target_dist.
 
         Elements are left out at random.  class_func(element): an int32 scalar.  initial_dist: the
         proportions in the data, which are counted if not given.

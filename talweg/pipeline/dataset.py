@@ -140,7 +140,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return Bound(self.stage, run.values, {} if run.kept is None else run.kept)
 
     def cardinality(self) -> Any:
-        """The number of elements, an int64 scalar: -1 if there is no end, -2 if nobody knows."""
+        """Return the number of elements, an int64 scalar: -1 if there is no end, -2 if nobody
+        knows."""
         if in_graph() and unknowns(self.stage):
             call = lambda bound: (np.int64(unwrap_variant(bound).size()),)  # noqa: E731
             return run_effect("DatasetCardinality", [Aval((), int64)], call, self._variant_tensor)[
@@ -237,7 +238,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         reduce_func: Callable[[Any, Any], Any],
         name: str | None = None,
     ) -> Any:
-        """The last state: reduce_func(state, element) is the next one, from the first element on.
+        """Return the last state: reduce_func(state, element) is the next one, from the first
+        element on.
 
         The state is a nest of tensors whose structure and dtypes stay.
 
@@ -281,7 +283,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return _together(layout, found)
 
     def trace_steps(self) -> tuple:
-        """For a loop in a graph: what says whether there is an element, and what takes it."""
+        """Return, for a loop in a graph, what says whether there is an element, and what takes
+        it."""
         return OwnedIterator(self).trace_steps()
 
     # -- as one tensor

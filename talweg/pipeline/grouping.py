@@ -48,7 +48,7 @@ class Grouping:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements, `batch_size` at a time, along a new first dimension.
+        """Put elements together, `batch_size` at a time, along a new first dimension.
 
         drop_remainder: leave out the last batch if it is smaller; then the size is static.
         InvalidArgumentError where shapes differ, when the batch is asked for.
@@ -68,7 +68,7 @@ class Grouping:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Like `batch`, of elements whose shapes may differ: each is filled up at its ends.
+        """Batch elements whose shapes may differ: each is filled up at its ends.
 
         padded_shapes: for each leaf the shape to fill up to; None or -1 in it, and no shapes at
         all, mean the largest of the batch.  padding_values: what to fill with; zeros and empty
@@ -95,7 +95,7 @@ class Grouping:
         row_splits_dtype: DTypeLike = int64,
         name: str | None = None,
     ) -> Dataset:
-        """Like `batch`, of elements whose shapes may differ: they become ragged tensors."""
+        """Batch elements whose shapes may differ: they become ragged tensors."""
         ragged = self.of(ToRagged(self.stage, row_splits_dtype), self)
         return ragged.batch(batch_size, drop_remainder)
 
@@ -130,7 +130,7 @@ class Grouping:
     def sparse_batch(
         self, batch_size: TensorLike, row_shape: ShapeLike, name: str | None = None
     ) -> Dataset:
-        """Tensors of different shapes, `batch_size` at a time, as sparse tensors.
+        """Put tensors of different shapes together, `batch_size` at a time, as sparse tensors.
 
         row_shape: the shape of each row; None in it means the largest of the batch.
         """
@@ -145,7 +145,7 @@ class Grouping:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Windows of `size` elements, each a dataset (for each leaf of the elements).
+        """Make windows of `size` elements, each a dataset (for each leaf of the elements).
 
         shift: by how much the next window begins later (its size if not given); stride: take
         every so many-th element.
@@ -177,7 +177,7 @@ class Grouping:
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements in groups of equal key_func(element), an int64 scalar.
+        """Put elements into groups of equal key_func(element), an int64 scalar.
 
         A group of `window_size` (or window_size_func(key)) elements is given to
         reduce_func(key, dataset), whose elements follow.  ValueError unless exactly one of the
@@ -213,7 +213,7 @@ class Grouping:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Padded batches of elements of similar length.
+        """Make padded batches of elements of similar length.
 
         Bucket i holds lengths from bucket_boundaries[i - 1] up to below bucket_boundaries[i], and
         its batches have bucket_batch_sizes[i] elements, one more size than boundaries.

@@ -265,7 +265,8 @@ class Iterator(Trackable):
         return OptionalSpec(self._layout.spec).from_variant(tensor)
 
     def trace_steps(self) -> tuple:
-        """For a loop in a graph: what says whether there is an element, and what takes it."""
+        """Return, for a loop in a graph, what says whether there is an element, and what takes
+        it."""
 
         def more() -> Any:
             call = lambda cursor: (wrap(unwrap_variant(cursor).more())._array,)  # noqa: E731
@@ -365,7 +366,8 @@ class Optional:
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:
-        """One without an element, which would have this spec; None if nobody knows it yet."""
+        """Return one without an element, which would have this spec; None if nobody knows it
+        yet."""
         return Optional(None if element_spec is None else ElementLayout(element_spec), None)
 
     @staticmethod
@@ -426,7 +428,7 @@ class Optional:
         return OptionalSpec(self.element_spec).from_variant(parts[0])
 
     def has_value(self, name: str | None = None) -> Any:
-        """Whether there is an element, a bool tensor."""
+        """Return whether there is an element, a bool tensor."""
         if self._variant is None:
             return wrap(element.np.bool_(self._flat is not None))
 

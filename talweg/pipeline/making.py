@@ -84,7 +84,8 @@ class Making:
 
     @classmethod
     def range(cls, *args: object, **kwargs: object) -> Dataset:
-        """range(stop), range(start, stop) or range(start, stop, step) as int64 scalars.
+        """Make the numbers of range(stop), range(start, stop) or range(start, stop, step) as int64
+        scalars.
 
         output_type: another dtype.  ValueError for other numbers of arguments.
         """
@@ -110,7 +111,7 @@ class Making:
         dtype: DTypeLike = int64,
         name: str | None = None,
     ) -> Any:
-        """start, start + step, ... without end."""
+        """Count start, start + step, ... without end."""
         return cls.of(CountingSource(start, step, as_dtype(dtype)))
 
     @classmethod
@@ -120,7 +121,8 @@ class Making:
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Random 32-bit numbers as int64, without end; the same in each pass if there is a seed."""
+        """Draw random 32-bit numbers as int64, without end; the same in each pass if there is a
+        seed."""
         return cls.of(RandomNumbers(seeds_of(seed), bool(rerandomize_each_iteration)))
 
     @classmethod

@@ -82,7 +82,8 @@ class Settings:
         return f"{type(self).__name__}({inside})"
 
     def merge(self, options: object) -> Any:
-        """These settings, with those that `options` sets in their place; ValueError if unlike."""
+        """Return these settings, with those that `options` sets in their place; ValueError if
+        unlike."""
         if type(options) is not type(self):
             raise value_error("TW104", f"cannot merge {type(options)} into {type(self)}")
         found = type(self)()

@@ -158,7 +158,8 @@ class Iterator(OwnedIterator):
         return self._initializer
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
-        """The operation that begins with a dataset; TypeError for one of another structure."""
+        """Return the operation that begins with a dataset; TypeError for one of another
+        structure."""
         own, other = self._layout, dataset.stage.layout
         if len(own.flat) != len(other.flat):
             raise type_error(
@@ -195,7 +196,8 @@ class Iterator(OwnedIterator):
         return operation
 
     def get_next(self, name: str | None = None) -> Any:
-        """The tensors of the next element; running them at the end raises OutOfRangeError."""
+        """Return the tensors of the next element; running them at the end raises
+        OutOfRangeError."""
         layout, resource = self._layout, self._resource
         operands = [read_leaf(leaf) for leaf in self._leaves]
         if resource is None:

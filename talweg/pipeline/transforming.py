@@ -50,7 +50,7 @@ class Transforming:
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """map_func of each element; a tuple is unpacked into arguments.
+        """Apply map_func to each element; a tuple is unpacked into arguments.
 
         The function is traced once, as `tf.function` does, so Python code in it runs once; use
         `tf.py_function` for Python that must run for every element.  With num_parallel_calls, a
@@ -82,7 +82,7 @@ class Transforming:
         return self.map(map_func, num_parallel_calls, deterministic)
 
     def filter(self, predicate: OfElement, name: str | None = None) -> Dataset:
-        """The elements for which predicate(element), a bool scalar, is true."""
+        """Return the elements for which predicate(element), a bool scalar, is true."""
         return self._then(Filter(self.stage, predicate))
 
     filter_with_legacy_function = filter
@@ -94,7 +94,8 @@ class Transforming:
     def scan(
         self, initial_state: TensorLike, scan_func: Callable[..., Any], name: str | None = None
     ) -> Dataset:
-        """scan_func(state, element) gives the next state and an element.
+        """Apply a function with a state: scan_func(state, element) gives the next state and an
+        element.
 
         >>> import talweg as tf
         >>> sums = tf.data.Dataset.range(4).scan(
@@ -105,7 +106,7 @@ class Transforming:
         return self._then(Scan(self.stage, initial_state, scan_func))
 
     def enumerate(self, start: TensorLike = 0, name: str | None = None) -> Dataset:
-        """Pairs of a number, from `start` on, and the element."""
+        """Pair each element with a number, from `start` on."""
         return self._then(Enumerate(self.stage, integer(start, "start")))
 
     def unique(self, name: str | None = None) -> Dataset:
@@ -131,7 +132,7 @@ class Transforming:
         return self._then(Skip(self.stage, integer(count, "count")))
 
     def shard(self, num_shards: TensorLike, index: TensorLike, name: str | None = None) -> Dataset:
-        """Elements number index, index + num_shards, ...
+        """Keep elements number index, index + num_shards, ...
 
         InvalidArgumentError unless 0 <= index < num_shards; for `tf.data.experimental.SHARD_HINT`,
         both, a strategy says which worker's they are.
@@ -200,7 +201,7 @@ class Transforming:
         return self._then(IgnoreErrors(self.stage, report))
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Dataset:
-        """transformation_func of the dataset; TypeError if it gives no dataset."""
+        """Apply transformation_func to the dataset; TypeError if it gives no dataset."""
         found = transformation_func(self)
         if not hasattr(found, "stage") and not hasattr(found, "element_spec"):
             raise type_error(

@@ -41,7 +41,7 @@ class ClusterSpec:
         return list(self._tasks)
 
     def as_dict(self) -> dict:
-        """Jobs with lists of addresses, or dictionaries where numbers are left out."""
+        """Return jobs with lists of addresses, or dictionaries where numbers are left out."""
         found: dict[str, Any] = {}
         for job, tasks in self._tasks.items():
             dense = sorted(tasks) == list(range(len(tasks)))

@@ -44,7 +44,7 @@ class StrategyExtended:
 
     @contextlib.contextmanager
     def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
-        """A block whose variables lie where the given one does: there is one place."""
+        """Return a context whose variables lie where the given one does: there is one place."""
         yield
 
     def update(
@@ -55,7 +55,7 @@ class StrategyExtended:
         kwargs: dict | None = None,
         group: bool = True,
     ) -> Any:
-        """``fn(var, *args, **kwargs)``; without `group`, a tuple of each replica's result."""
+        """Call ``fn(var, *args, **kwargs)``; without `group`, a tuple of each replica's result."""
         outside = contexts.stack and contexts.stack[-1][1] is None
         with contextlib.nullcontext() if outside else enter(self.container_strategy, None):
             result = fn(var, *args, **(kwargs or {}))
@@ -68,7 +68,7 @@ class StrategyExtended:
         return _check_reduction(reduce_op, value)
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: object = None):
-        """`reduce_to` for many."""
+        """Call `reduce_to` for many."""
         return [_check_reduction(reduce_op, value) for value, _ in value_destination_pairs]
 
     def call_for_each_replica(
@@ -78,7 +78,7 @@ class StrategyExtended:
         return self.container_strategy.run(fn, args, kwargs)
 
     def variable_created_in_scope(self, v: TensorLike) -> bool:
-        """Whether a variable belongs to this strategy: all do."""
+        """Return whether a variable belongs to this strategy: all do."""
         return True
 
     def value_container(self, value: object) -> Any:

@@ -106,7 +106,7 @@ class Mesh:
         return list(self._ids.shape)
 
     def contains_dim(self, dim_name: str) -> bool:
-        """Whether an axis has this name."""
+        """Return whether an axis has this name."""
         return dim_name in self._names
 
     def dim_size(self, dim_name: str) -> int:
@@ -124,15 +124,15 @@ class Mesh:
         return self._devices[0].rpartition("device:")[2].partition(":")[0]
 
     def is_single_device(self) -> bool:
-        """Whether it is one device, without axes."""
+        """Return whether it is one device, without axes."""
         return not self._names
 
     def is_remote(self) -> bool:
-        """False: all devices are of this process."""
+        """Return False: all devices are of this process."""
         return False
 
     def use_xla_spmd(self) -> bool:
-        """False: talweg does not use XLA."""
+        """Return False: talweg does not use XLA."""
         return False
 
     def local_devices(self) -> list[str]:
@@ -236,22 +236,22 @@ class Layout:
 
     @classmethod
     def batch_sharded(cls, mesh: Mesh, batch_dim: str, rank: int, axis: int = 0) -> Layout:
-        """One axis of the tensor, by default the first, is shared out."""
+        """Share out one axis of the tensor, by default the first."""
         return cls([batch_dim if place == axis else UNSHARDED for place in range(rank)], mesh)
 
     @classmethod
     def inner_sharded(cls, mesh: Mesh, inner_dim: str, rank: int) -> Layout:
-        """The last axis of the tensor is shared out."""
+        """Share out the last axis of the tensor."""
         return cls.batch_sharded(mesh, inner_dim, rank, rank - 1)
 
     @classmethod
     def from_single_device_mesh(cls, mesh: Mesh) -> Layout:
-        """That of tensors on the only device of a mesh."""
+        """Return the layout of tensors on the only device of a mesh."""
         return cls([], mesh)
 
     @classmethod
     def from_device(cls, device: str) -> Layout:
-        """That of tensors on one device."""
+        """Return the layout of tensors on one device."""
         return cls.from_single_device_mesh(Mesh.from_device(device))
 
     @classmethod
@@ -286,20 +286,20 @@ class Layout:
         return "SINGLE_DEVICE" if self.is_single_device() else "STATIC"
 
     def num_shards(self, idx: int) -> int:
-        """Into how many parts an axis of the tensor is divided."""
+        """Return into how many parts an axis of the tensor is divided."""
         axis = self._specs[idx]
         return 1 if axis == UNSHARDED else self._mesh.dim_size(axis)
 
     def is_fully_replicated(self) -> bool:
-        """Whether every device has the whole tensor."""
+        """Return whether every device has the whole tensor."""
         return all([self.num_shards(axis) == 1 for axis in range(self.rank)])
 
     def is_batch_parallel(self) -> bool:
-        """Whether at most the first axis is shared out."""
+        """Return whether at most the first axis is shared out."""
         return all([self.num_shards(axis) == 1 for axis in range(1, self.rank)])
 
     def is_single_device(self) -> bool:
-        """Whether the mesh is one device, without axes."""
+        """Return whether the mesh is one device, without axes."""
         return self._mesh.is_single_device()
 
     def delete(self, dims: list[int]) -> Layout:
@@ -317,14 +317,14 @@ class Layout:
         return tuple([size * self.num_shards(axis) for axis, size in enumerate(local_shape)])
 
     def offset_to_shard(self) -> list[tuple]:
-        """Which part of the tensor each device has, as a number along each axis."""
+        """Return which part of the tensor each device has, as a number along each axis."""
         return [
             tuple([0 if axis == UNSHARDED else place[axis] for axis in self._specs])
             for place in self._mesh.unravel_index()
         ]
 
     def to_parted(self) -> Layout:
-        """This layout: parts of a tensor are not tensors of their own."""
+        """Return this layout: parts of a tensor are not tensors of their own."""
         return self
 
     def to_string(self) -> str:

@@ -259,7 +259,8 @@ class SeveralReplicas(Strategy):
         return self.extended.call_for_each_replica(fn, args, kwargs)
 
     def reduce(self, reduce_op: Any, value: object, axis: int | None) -> Any:
-        """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
+        """Return the sum or mean of `value` over the replicas and, if `axis` says, along that
+        axis."""
         self.need_all("reduce")
         return reduce_nest(reduce_op, value, axis, self.replicas_here, self.extended.cluster)
 
@@ -273,7 +274,7 @@ class SeveralReplicas(Strategy):
         return local_results(value, self.replicas_here)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
-        """``value_fn(context)`` of each replica."""
+        """Return ``value_fn(context)`` of each replica."""
         count, before = self.num_replicas_in_sync, self.first_replica
         numbers = range(before, before + self.replicas_here)
         found = [value_fn(ValueContext(number, count)) for number in numbers]
@@ -287,7 +288,8 @@ class SeveralReplicas(Strategy):
     def distribute_datasets_from_function(
         self, dataset_fn: Callable, options: object = None
     ) -> Any:
-        """The dataset of ``dataset_fn(input_context)``, whose batches go to replicas in turn."""
+        """Return the dataset of ``dataset_fn(input_context)``, whose batches go to replicas in
+        turn."""
         cluster = self.extended.cluster
         workers, own = (1, 0) if cluster is None else (cluster.count, cluster.own)
         context = InputContext(workers, own, self.num_replicas_in_sync)

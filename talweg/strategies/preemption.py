@@ -113,7 +113,8 @@ class PreemptionCheckpointHandler:
     def run(
         self, distributed_train_function: Callable[..., Any], *args: object, **kwargs: object
     ) -> Any:
-        """The result of the function; if the end was announced it is saved before this returns."""
+        """Return the result of the function; if the end was announced it is saved before this
+        returns."""
         found = distributed_train_function(*args, **kwargs)
         self._calls.assign_add(1)
         self.save_checkpoint_if_preempted()
@@ -136,6 +137,6 @@ class PreemptionCheckpointHandler:
 
     @contextlib.contextmanager
     def watch_preemption_scope(self) -> Iterator[None]:
-        """A block at whose end it looks whether the end was announced."""
+        """Return a context at whose end it looks whether the end was announced."""
         yield
         self.save_checkpoint_if_preempted()

@@ -267,13 +267,13 @@ class TPUClusterResolver(ClusterResolver):
         self.task_type, self.task_id = job_name, 0
 
     def cluster_spec(self) -> ClusterSpec:
-        """Nobody else: the TPUs are those of this machine."""
+        """Return no other tasks: the TPUs are those of this machine."""
         return ClusterSpec({})
 
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """'': the TPUs are in this process."""
+        """Return '': the TPUs are in this process."""
         return ""
 
 

@@ -141,7 +141,7 @@ class SlurmClusterResolver(ClusterResolver):
             os.environ["CUDA_VISIBLE_DEVICES"] = own
 
     def get_task_info(self) -> tuple:
-        """The job of this task and its number there, once the cluster was asked for."""
+        """Return the job of this task and its number there, once the cluster was asked for."""
         return self.task_type, self.task_id
 
     def num_accelerators(

@@ -67,7 +67,8 @@ class Strategy:
             contexts.stack.pop()
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
-        """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
+        """Return the sum or mean of `value` over the replicas and, if `axis` says, along that
+        axis."""
         return _reduce_leaf(reduce_op, value, axis)
 
     def gather(self, value: Any, axis: int) -> Any:
@@ -87,7 +88,7 @@ class Strategy:
         return dataset_fn(InputContext())
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
-        """``value_fn(context)`` of each replica."""
+        """Return ``value_fn(context)`` of each replica."""
         return value_fn(ValueContext())
 
     def __deepcopy__(self, memo: dict) -> Strategy:

@@ -17,23 +17,23 @@ class AbslAsserts:
     """Mixed into a `unittest.TestCase`."""
 
     def assertEmpty(self, container: str, msg: str | None = None) -> None:
-        """It has no elements."""
+        """Assert that it has no elements."""
         if len(container):
             self.fail(self._formatMessage(msg, f"{container!r} is not empty"))
 
     def assertNotEmpty(self, container: str, msg: str | None = None) -> None:
-        """It has elements."""
+        """Assert that it has elements."""
         if not len(container):
             self.fail(self._formatMessage(msg, f"{container!r} is empty"))
 
     def assertLen(self, container: str, expected_len: int, msg: object = None) -> None:
-        """It has this many elements."""
+        """Assert that it has this many elements."""
         if len(container) != expected_len:
             text = f"{container!r} has {len(container)} elements, not {expected_len}"
             self.fail(self._formatMessage(msg, text))
 
     def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
-        """minv <= value <= maxv."""
+        """Assert minv <= value <= maxv."""
         if not minv <= value <= maxv:
             self.fail(self._formatMessage(msg, f"{value!r} is not between {minv!r} and {maxv!r}"))
 
@@ -101,7 +101,7 @@ class AbslAsserts:
             position += len(part)
 
     def assertRegexMatch(self, actual_str: Any, regexes: Any, message: str | None = None) -> None:
-        """At least one of the regular expressions is found in the text."""
+        """Assert that at least one of the regular expressions is found in the text."""
         if isinstance(regexes, (str, bytes)):
             self.fail("regexes must be a list of regular expressions")
         patterns: list[Any] = list(regexes)
@@ -116,7 +116,7 @@ class AbslAsserts:
         msg: str | None = None,
         delta: TensorLike | None = None,
     ) -> None:
-        """Lists of equal length whose elements are almost equal in pairs."""
+        """Assert lists of equal length whose elements are almost equal in pairs."""
         self.assertLen(actual_seq, len(expected_seq), msg)
         for one, other in zip(expected_seq, actual_seq):
             self.assertAlmostEqual(one, other, places=places, msg=msg, delta=delta)
@@ -124,7 +124,7 @@ class AbslAsserts:
     def assertDictAlmostEqual(
         self, a: Any, b: Any, places: Any = None, msg: str | None = None, delta: Any = None
     ) -> None:
-        """Dicts of equal keys whose values are almost equal."""
+        """Assert dicts of equal keys whose values are almost equal."""
         self.assertEqual(set(a), set(b), msg)
         for key in a:
             self.assertAlmostEqual(a[key], b[key], places=places, msg=msg, delta=delta)
@@ -137,7 +137,7 @@ class AbslAsserts:
         bname: str = "b",
         msg: str | None = None,
     ) -> None:
-        """Nests of one structure whose leaves are equal."""
+        """Assert nests of one structure whose leaves are equal."""
         try:
             structure.assert_same(a, b)
         except (TypeError, ValueError) as error:

@@ -301,7 +301,7 @@ class Benchmark:
 
     @classmethod
     def is_abstract(cls) -> bool:
-        """Whether this class defines no benchmark of its own."""
+        """Return whether this class defines no benchmark of its own."""
         return not any(name.startswith("benchmark") for name in dir(cls))
 
     def evaluate(self, tensors: Any) -> Any:

@@ -138,7 +138,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
     def session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
     ) -> Iterator[EagerSession]:
-        """A context whose `run` evaluates tensors; all arguments are without effect."""
+        """Return a context whose `run` evaluates tensors; all arguments are without effect."""
         yield EagerSession()
 
     cached_session = session
@@ -170,7 +170,8 @@ class TestCase(AbslAsserts, unittest.TestCase):
         atol: float = 1e-6,
         msg: str | None = None,
     ) -> None:
-        """|a - b| <= atol + rtol |b| everywhere, in nests of one structure; NaN is close to NaN."""
+        """Assert |a - b| <= atol + rtol |b| everywhere, in nests of one structure; NaN is close to
+        NaN."""
         self._assert_close(a, b, rtol, atol, msg, "")
 
     def _assert_close(
@@ -248,7 +249,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
         bfloat16_atol: float = 1e-2,
         msg: str | None = None,
     ) -> None:
-        """`assertAllClose` with the tolerance of the coarser dtype of the two."""
+        """Call `assertAllClose` with the tolerance of the coarser dtype of the two."""
         names = {str(getattr(value, "dtype", None) or _array(value).dtype) for value in (a, b)}
         names = {re.sub(r"<dtype: '(.*)'>", r"\1", name) for name in names}
         for kinds, relative, absolute in (
@@ -278,7 +279,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
     # -- equality and order
 
     def assertAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:
-        """Equal shapes and elements; NaN equals NaN, text equals its bytes."""
+        """Assert equal shapes and elements; NaN equals NaN, text equals its bytes."""
         a, b = _array(a), _array(b)
         self._assert_same_shape(a, b, msg)
         if a.dtype.kind in "OUS" or b.dtype.kind in "OUS":
@@ -322,7 +323,8 @@ class TestCase(AbslAsserts, unittest.TestCase):
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
-        """All elements lie between the bounds, which count unless open; NaN lies nowhere."""
+        """Assert that all elements lie between the bounds, which count unless open; NaN lies
+        nowhere."""
         values = _array(target)
         if values.dtype.kind not in "iuf":
             self.fail(f"target has dtype {values.dtype}, which has no order")
@@ -346,14 +348,14 @@ class TestCase(AbslAsserts, unittest.TestCase):
     # -- nearness, shapes, dtypes
 
     def assertNear(self, f1: Any, f2: Any, err: float, msg: str | None = None) -> None:
-        """|f1 - f2| <= err, for two numbers."""
+        """Assert |f1 - f2| <= err, for two numbers."""
         if not (f1 == f2 or abs(f1 - f2) <= err):
             self.fail(self._formatMessage(msg, f"{f1!r} and {f2!r} differ by more than {err!r}"))
 
     def assertArrayNear(
         self, farray1: Any, farray2: Any, err: float, msg: str | None = None
     ) -> None:
-        """`assertNear` for each pair of two lists of equal length."""
+        """Call `assertNear` for each pair of two lists of equal length."""
         self.assertEqual(len(farray1), len(farray2), msg=msg)
         for one, other in zip(farray1, farray2):
             self.assertNear(float(one), float(other), err, msg=msg)
@@ -390,7 +392,8 @@ class TestCase(AbslAsserts, unittest.TestCase):
     def assertRaisesWithPredicateMatch(
         self, exception_type: Any, expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
-        """The block raises such an exception that the predicate or expression accepts."""
+        """Assert that the block raises such an exception that the predicate or expression
+        accepts."""
         wanted = expected_err_re_or_predicate
         try:
             yield
@@ -405,7 +408,8 @@ class TestCase(AbslAsserts, unittest.TestCase):
         self.fail(f"{exception_type} was not raised")
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
-        """The block raises a `tf.errors.OpError` that the predicate or expression accepts."""
+        """Assert that the block raises a `tf.errors.OpError` that the predicate or expression
+        accepts."""
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
     def assertRaisesIncompatibleShapesError(self, exception_type: object = OpError) -> Any:

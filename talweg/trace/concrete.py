@@ -205,7 +205,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             raise
 
     def serves(self, variables: list) -> bool:
-        """Whether this trace may be called with these variables as arguments."""
+        """Return whether this trace may be called with these variables as arguments."""
         return exchange.serves(self, variables)
 
     def _tensors_of(self, args: tuple, kwargs: dict) -> list:

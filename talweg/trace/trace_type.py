@@ -48,7 +48,7 @@ class TraceType(metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def is_subtype_of(self, other: TraceType) -> bool:
-        """Whether a trace for `other` serves values of this type."""
+        """Return whether a trace for `other` serves values of this type."""
 
     @abc.abstractmethod
     def most_specific_common_supertype(self, others: Sequence[TraceType]) -> TraceType | None:

@@ -150,7 +150,7 @@ class DynamicRaggedShape(ExtensionType):
         return None if inner is None else inner + self.num_row_partitions
 
     def is_uniform(self, axis: int) -> bool:
-        """Whether all rows have one size along the axis."""
+        """Return whether all rows have one size along the axis."""
         if 0 < axis <= self.num_row_partitions:
             return self._partitions[axis - 1].is_uniform()
         return True

@@ -230,7 +230,7 @@ class RowPartition(ExtensionType):
         return None if self._uniform is None else convert_to_tensor(self._uniform, self.dtype)
 
     def is_uniform(self) -> bool:
-        """Whether all rows have one length by construction."""
+        """Return whether all rows have one length by construction."""
         return self._uniform is not None
 
     @property

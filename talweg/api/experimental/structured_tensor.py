@@ -94,7 +94,8 @@ class StructuredTensor(BatchableExtensionType):
         validate: bool = False,
         dtype: DType | None = None,
     ) -> StructuredTensor:
-        """The tensor of a rank with these fields, at least one.  ValueError as in `from_fields`."""
+        """Return the tensor of a rank with these fields, at least one.  ValueError as in
+        `from_fields`."""
         if not fields:
             raise value_error("TW204", "StructuredTensor: there are no fields", "at least one")
         return cls.from_fields(fields, TensorShape([None] * rank))
@@ -157,7 +158,8 @@ class StructuredTensor(BatchableExtensionType):
         return tuple(self._fields)
 
     def field_value(self, field_name: Path) -> Field:
-        """A field, by its name or by the names on the way to it.  KeyError for another name."""
+        """Return a field, by its name or by the names on the way to it.  KeyError for another
+        name."""
         if isinstance(field_name, (list, tuple)):
             found: Any = self
             for step in field_name:
@@ -227,7 +229,8 @@ class StructuredTensor(BatchableExtensionType):
         return self.with_updates({new_name: value})
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> StructuredTensor:
-        """With the axes from one to another as one axis.  ValueError for axes out of range."""
+        """Return it with the axes from one to another as one axis.  ValueError for axes out of
+        range."""
         rank = self.rank
         first, last = (axis + rank if axis < 0 else axis for axis in (outer_axis, inner_axis))
         if not 0 <= first <= last < rank:

@@ -264,7 +264,7 @@ class GFile:
         self._carry_out(self._open("rwa+", "seeking").seek, place, whence)
 
     def seekable(self) -> bool:
-        """Whether `seek` works: always."""
+        """Return whether `seek` works: always."""
         return True
 
     def tell(self) -> int:

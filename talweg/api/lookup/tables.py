@@ -52,7 +52,7 @@ class LookupInterface:
         return self.lookup(keys)
 
     def lookup(self, keys: object, name: str | None = None) -> Any:
-        """The values of the keys, with the default where there is none."""
+        """Return the values of the keys, with the default where there is none."""
         raise NotImplementedError
 
 
@@ -168,7 +168,8 @@ class StaticHashTable(Table):
                 raise FailedPreconditionError(None, None, compose("TW207", text))
 
     def lookup(self, keys: object, name: str | None = None) -> Any:
-        """The values of the keys (a tensor, sparse or ragged); the default where there is none."""
+        """Return the values of the keys (a tensor, sparse or ragged); the default where there is
+        none."""
         return map_strings(self._check(keys), self._rule)
 
 
@@ -269,7 +270,8 @@ class MutableHashTable(Table):
     def lookup(
         self, keys: Any, dynamic_default_values: TensorLike | None = None, name: str | None = None
     ) -> Any:
-        """The values of the keys; where there is none, the default, or the one given with it."""
+        """Return the values of the keys; where there is none, the default, or the one given with
+        it."""
         keys = self._check(keys)
         if isinstance(keys, RaggedTensor):
             return keys.with_flat_values(self.lookup(keys.flat_values, dynamic_default_values))

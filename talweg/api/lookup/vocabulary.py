@@ -79,7 +79,8 @@ class StaticVocabularyTable(LookupInterface, AutoTrackable):
         return look_up("convert_to_tensor")(known, int64) + self._buckets
 
     def lookup(self, keys: object, name: str | None = None) -> Any:
-        """The id of each key (a tensor, sparse or ragged); int64.  TypeError for another dtype."""
+        """Return the id of each key (a tensor, sparse or ragged); int64.  TypeError for another
+        dtype."""
         keys = self._check(keys)
         flat = _flat(keys)
         text = flat if self.key_dtype is string else as_string(cast(flat, int64))

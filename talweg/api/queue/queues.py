@@ -71,7 +71,8 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: TensorLike, queues: list) -> Any:
-        """The queue of a number; TypeError unless all are queues of equal dtypes and names."""
+        """Return the queue of a number; TypeError unless all are queues of equal dtypes and
+        names."""
         if not queues or not all(isinstance(q, QueueBase) for q in queues):
             raise type_error("TW104", "A list of queues expected")
         first = queues[0]
@@ -190,7 +191,7 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Any:
-        """Whether it is closed."""
+        """Return whether it is closed."""
         return _operation("QueueIsClosedV2", handle=self._queue_ref, name=name)
 
     def size(self, name: str | None = None) -> Any:

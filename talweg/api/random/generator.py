@@ -104,7 +104,8 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_state(cls, state: TensorLike, alg: Any) -> Generator:
-        """A generator in a state: [3] words for Philox, [2] for ThreeFry; ValueError otherwise."""
+        """Return a generator in a state: [3] words for Philox, [2] for ThreeFry; ValueError
+        otherwise."""
         return cls(state=state, alg=alg)
 
     @classmethod
@@ -115,7 +116,7 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_non_deterministic_state(cls, alg: str | None = None) -> Generator:
-        """A generator nobody can foretell."""
+        """Return a generator nobody can foretell."""
         alg = "philox" if alg is None else alg
         return cls(state=unforeseeable_state(algorithm_number(alg)), alg=alg)
 

@@ -138,11 +138,11 @@ class Distribution:
         return op("shape", self._classes())[-1:]
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Any:
-        """Whether one draw is a number."""
+        """Return whether one draw is a number."""
         return op("constant", self.event_shape.rank == 0)
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Any:
-        """Whether it is one distribution."""
+        """Return whether it is one distribution."""
         if self.batch_shape.rank is None:
             return op("equal", op("size", self.batch_shape_tensor()), 0)
         return op("constant", self.batch_shape.rank == 0)
@@ -152,7 +152,7 @@ class Distribution:
         return type(self)(**{**self._parameters, **override})
 
     def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Any:
-        """Draws of shape sample_shape + batch_shape + event_shape."""
+        """Draw samples of shape sample_shape + batch_shape + event_shape."""
         if isinstance(sample_shape, Tensor):
             known = op("get_static_value", sample_shape)
             if known is None:

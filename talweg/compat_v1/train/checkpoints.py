@@ -300,11 +300,12 @@ class CheckpointReader:
         self._bundle = Bundle(os.fspath(filepattern))
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is a tensor of the name."""
+        """Return whether there is a tensor of the name."""
         return tensor_str in self._bundle.entries
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """The value of a tensor, an array or NumPy scalar; NotFoundError if there is none."""
+        """Return the value of a tensor, an array or NumPy scalar; NotFoundError if there is
+        none."""
         array = self._bundle.read(tensor_str)
         return array if array.ndim else array[()]
 

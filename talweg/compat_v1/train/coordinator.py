@@ -63,7 +63,7 @@ class Coordinator:
             self._stop.clear()
 
     def should_stop(self) -> bool:
-        """Whether a stop was asked for."""
+        """Return whether a stop was asked for."""
         return self._stop.is_set()
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
@@ -72,7 +72,7 @@ class Coordinator:
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """A context that asks for a stop if its block raises, and raises nothing itself."""
+        """Return a context that asks for a stop if its block raises, and raises nothing itself."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 -- `join` raises it

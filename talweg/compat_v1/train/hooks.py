@@ -120,7 +120,7 @@ class SecondOrStepTimer:
         self._last_time: float | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether it is due in this step."""
+        """Return whether it is due in this step."""
         if self._last_step is None or self._last_time is None:
             return True
         if self._last_step == step:
@@ -229,7 +229,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.begin()
 
     def after_create_session(self, session: Session, coord: Any) -> None:
-        """The graph as text and in the summaries, and the first checkpoint."""
+        """Write the graph as text and in the summaries, and the first checkpoint."""
         step = int(session.run(self._step))
         graph = look_up("compat.v1.get_default_graph")()
         if self._writer is not None:
@@ -243,7 +243,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._timer.update_last_triggered_step(step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """A checkpoint, if it is due."""
+        """Write a checkpoint, if it is due."""
         step = int(run_context.session.run(self._step))
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
@@ -251,7 +251,7 @@ class CheckpointSaverHook(SessionRunHook):
                 run_context.request_stop()
 
     def end(self, session: Session) -> None:
-        """The last checkpoint."""
+        """Write the last checkpoint."""
         step = int(session.run(self._step))
         if step != self._timer.last_triggered_step():
             self._save(session, step)

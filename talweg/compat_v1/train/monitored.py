@@ -104,7 +104,7 @@ class SessionCreator:
     """Base of the creators of a monitored session's session."""
 
     def create_session(self) -> Session:
-        """The session."""
+        """Return the session."""
         raise NotImplementedError(f"create_session of {type(self).__name__} is not implemented")
 
 
@@ -289,7 +289,7 @@ class MonitoredSession:
         return step_fn(_StepContext(self))
 
     def should_stop(self) -> bool:
-        """Whether to stop: a hook asked for it, or the session is closed."""
+        """Return whether to stop: a hook asked for it, or the session is closed."""
         return self._session is None or self._coordinator.should_stop()
 
     def close(self) -> None:

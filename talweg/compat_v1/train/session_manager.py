@@ -122,7 +122,8 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float = float("inf")
     ) -> Session:
-        """A session, once its variables have values; DeadlineExceededError after max_wait_secs."""
+        """Return a session, once its variables have values; DeadlineExceededError after
+        max_wait_secs."""
         until = time.monotonic() + max_wait_secs
         while True:
             session = Session(graph=self._graph, config=config)

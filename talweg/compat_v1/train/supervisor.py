@@ -255,7 +255,7 @@ class Supervisor:
         self.coord.request_stop(ex)
 
     def should_stop(self) -> bool:
-        """Whether to stop."""
+        """Return whether to stop."""
         return self.coord.should_stop()
 
     def stop_on_exception(self) -> Any:

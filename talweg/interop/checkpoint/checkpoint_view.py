@@ -34,7 +34,8 @@ class CheckpointView:
         self._nodes = messages.decode(object_graph(bundle, messages.KEY))
 
     def children(self, node_id: int) -> dict[str, int]:
-        """The numbers of the children of a saved object, by name; IndexError for another number."""
+        """Return the numbers of the children of a saved object, by name; IndexError for another
+        number."""
         return dict(self._nodes[node_id].children)
 
     def descendants(self) -> list[int]:
@@ -48,7 +49,8 @@ class CheckpointView:
         return found
 
     def match(self, obj: object) -> dict[int, Any]:
-        """The objects below `obj` that have the names and places of saved ones, by number."""
+        """Return the objects below `obj` that have the names and places of saved ones, by
+        number."""
         found = {0: obj}
         pending = deque([0])
         while pending:

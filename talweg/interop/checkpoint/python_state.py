@@ -36,7 +36,7 @@ class PythonState(Trackable, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def serialize(self) -> str | bytes:
-        """The state, as a text or bytes."""
+        """Return the state, as a text or bytes."""
 
     @abc.abstractmethod
     def deserialize(self, string_value: bytes) -> None:

@@ -33,7 +33,8 @@ class TrackableView:
 
     @classmethod
     def children(cls, obj: object, save_type: str = "checkpoint", **kwargs: object) -> dict:
-        """The children of an object, by name; lists and dictionaries that lead to some, too."""
+        """Return the children of an object, by name; lists and dictionaries that lead to some,
+        too."""
         if not isinstance(obj, Trackable) or (save_type == "checkpoint" and not kwargs):
             return children(obj)
         found = obj._trackable_children(save_type, **kwargs)

@@ -30,7 +30,8 @@ class VariablePolicy(enum.Enum):
 
     @staticmethod
     def from_obj(obj: object) -> VariablePolicy:
-        """The policy that `obj` (a policy, its value, or None) stands for; ValueError if none."""
+        """Return the policy that `obj` (a policy, its value, or None) stands for; ValueError if
+        none."""
         if obj is None:
             return VariablePolicy.NONE
         if isinstance(obj, VariablePolicy):
