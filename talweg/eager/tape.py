@@ -385,8 +385,7 @@ class GradientTape(dispatch.Recorder):
 
     @boundary
     def explain(self, target: object, sources: object) -> Any:
-        """Explain why `target` has a gradient by each source, or has none: where the path breaks,
-        at which line, and what to write instead.
+        """Explain why `target` has a gradient by each source, or where and how the path breaks.
 
         Returns an `Explanation` for one source, `Explanations` for a nest of them; changes nothing
         and may be called after `gradient` has given None.

@@ -270,16 +270,15 @@ class MutableHashTable(Table):
     def lookup(
         self, keys: Any, dynamic_default_values: TensorLike | None = None, name: str | None = None
     ) -> Any:
-        """Return the values of the keys; where there is none, the default, or the one given with
-        it."""
+        """Return the values of the keys; for a key without one, the default or the one given."""
         keys = self._check(keys)
         if isinstance(keys, RaggedTensor):
             return keys.with_flat_values(self.lookup(keys.flat_values, dynamic_default_values))
         if isinstance(keys, SparseTensor):
             return keys.with_values(self.lookup(keys.values, dynamic_default_values))
         given = self.default_value if dynamic_default_values is None else dynamic_default_values
-        found = numpy_function(
+        values = numpy_function(
             self._read, [keys, tensor(given, self.value_dtype)], self.value_dtype
         )
         sizes = [size if isinstance(size, int) else None for size in keys.dims]
-        return ensure_shape(found, [*sizes, *np.shape(self._default)])
+        return ensure_shape(values, [*sizes, *np.shape(self._default)])
