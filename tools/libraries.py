@@ -206,8 +206,9 @@ Probability and GPflow need this.
 
 **Random numbers of TensorFlow Probability.** Some of its samplers have one algorithm for CPUs and
 another for all other devices: those of gamma and Poisson numbers, and those that are made of
-gamma numbers (beta, Dirichlet, Student's t).  On talweg they use the second algorithm.  So you
-get other numbers of the same distribution than on TensorFlow.
+gamma numbers (beta, Dirichlet, Student's t).  On the CPU talweg takes the first, as TensorFlow
+does, so the same seed gives the same numbers.  TensorFlow takes the second under
+`jit_compile=True`; talweg takes it only when XLA runs the program (`TALWEG_EXECUTOR=xla`).
 
 **ONNX.** tf2onnx does not work, because it reads TensorFlow's graphs operation by operation.
 Keras's export to ONNX uses tf2onnx, so it does not work either.  Run Keras with

@@ -23,6 +23,7 @@ from talweg.trace import call_rules, control_rules, opaque_calls
 from talweg.trace.autograph import convert
 from talweg.trace.concrete import ConcreteFunction
 from talweg.trace.function import Function
+from talweg.trace.implementations import check_attributes
 
 # Imported for what they register.
 IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, opaque_calls)
@@ -83,8 +84,10 @@ def function(
     for.  `input_signature`: a list of `tf.TensorSpec`s, for one trace only.  `autograph`: whether
     `if`, `while` and `for` over tensors become graph control flow.  `reduce_retracing`: make
     dimensions unknown at the second shape.  `jit_compile` changes nothing: what is worth it is
-    compiled (docs/compiler.md).  The `experimental_` arguments are accepted.  Use as a decorator,
-    with or without arguments, or call it.
+    compiled (docs/compiler.md).  `experimental_attributes`: a dictionary; `api_implements` and
+    `api_preferred_device` declare implementations; ValueError for a name that TensorFlow does not
+    know.  The other `experimental_` arguments are accepted.  Use as a decorator, with or without
+    arguments, or call it.
 
     >>> import talweg as tf
     >>> @tf.function
@@ -102,6 +105,7 @@ def function(
             reduce_retracing=bool(reduce_retracing or experimental_relax_shapes),
             jit_compile=jit_compile if jit_compile is not None else experimental_compile,
             autograph_options=experimental_autograph_options,
+            attributes=check_attributes(experimental_attributes),
         )
 
     return decorate if func is None else decorate(func)

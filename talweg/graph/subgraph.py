@@ -91,7 +91,8 @@ class Body:
     """A closed piece of graph from `inputs` to `outputs`; `effects` always run.
 
     `asked` are nodes that may be asked for from outside; a body in which no output needs them
-    equals no other.
+    equals no other.  `api`: the name of what it implements, of which `implementation` is the body
+    that calls run, if a library gave another (`trace/implementations.py`).
     """
 
     __slots__ = (
@@ -99,6 +100,7 @@ class Body:
         "asked",
         "digest",
         "effects",
+        "implementation",
         "inputs",
         "items",
         "key",
@@ -106,6 +108,7 @@ class Body:
         "nodes",
         "outputs",
         "programs",
+        "settled",
         "table",
     )
 
@@ -116,7 +119,10 @@ class Body:
         outputs: tuple,
         effects: tuple = (),
         asked: Sequence[Any] = (),
+        api: object = None,
     ):
+        self.implementation: Body | None = None
+        self.settled = False
         self.name, self.inputs, self.outputs, self.effects = name, inputs, outputs, effects
         self.nodes: list[Node] = schedule((*effects, *inputs, *outputs))
         self.items: dict[tuple, Node] = {}  # (operation with several results, place) -> its node
@@ -126,11 +132,16 @@ class Body:
         self.programs: dict[Any, Any] = {}  # by what is kept of the inside
         self.table = self.nodes[0].table if self.nodes else None  # keeps the table alive
         scheduled = set(self.nodes)
-        self.key = self._structure()
+        self.key = self._structure() if api is None else (*self._structure(), api)
         self.asked = tuple([node for node in asked if node not in scheduled])
         if self.asked:
             self.key = (*self.key, next(_serials))
         self.digest = hash(self.key)
+
+    def settle_implementation(self) -> Body:
+        """Return the body that calls of this one run, for good: a derivative is made of it."""
+        self.settled = True
+        return self if self.implementation is None else self.implementation
 
     @property
     def has_effects(self) -> bool:

@@ -395,7 +395,9 @@ class _ProgramBuilder:
     def _bodies(self, node: Node) -> None:
         """Emit an operation with bodies: their variables go in, and come out changed."""
         used: dict[Any, bool] = {}
-        for body in bodies_of(node):
+        is_call = node.prim.role is Role.CALL
+        selected = node.params["body"].implementation if is_call else None
+        for body in (selected,) if selected is not None else bodies_of(node):
             inner = program_of(body)
             self.program.calls_python |= inner.calls_python
             for variable in inner.starts:
@@ -413,6 +415,8 @@ class _ProgramBuilder:
             self.now[variable] = after
         step.states = tuple(states)
         step.remembers = node in self.remembered
+        if selected is not None:
+            step.params = {"body": selected}
 
 
 def find_demanded_slots(program: Program) -> set[int]:

@@ -35,13 +35,13 @@ class call:
         return run.call(body, operands)
 
     def batch(size, kinds, *operands, body):
-        return hooks.call_batch(call, size, kinds, operands, body)
+        return hooks.call_batch(call, size, kinds, operands, body.settle_implementation())
 
     def vjp(g: tuple, z, *operands, body, wanted):
-        return hooks.call_vjp(g, z, operands, body, wanted)
+        return hooks.call_vjp(g, z, operands, body.settle_implementation(), wanted)
 
     def jvp(t, z, *operands, body):
-        return hooks.call_jvp(t, z, operands, body)
+        return hooks.call_jvp(t, z, operands, body.settle_implementation())
 
 
 @primitive

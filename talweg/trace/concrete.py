@@ -39,6 +39,7 @@ from talweg.trace import batch_rules, call_rules, exchange
 from talweg.trace.bodies import canonical
 from talweg.trace.described_function import DescribedFunction
 from talweg.trace.device_step import use_steps
+from talweg.trace.implementations import API, note_call
 from talweg.trace.library_attributes import ConcreteFunctionAttributes
 from talweg.trace.paths import Paths
 from talweg.trace.result_structure import of_spec, without_values
@@ -73,8 +74,16 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
     Calling it runs the trace: tensors in the order of the traced function's tensor arguments.
     """
 
-    def __init__(self, name: str, graph: TraceGraph, tree: Container, specs: list[TensorSpec]):
+    def __init__(
+        self,
+        name: str,
+        graph: TraceGraph,
+        tree: Container,
+        specs: list[TensorSpec],
+        attributes: dict[str, Any] | None = None,
+    ):
         self.name, self.graph, self.used = name, graph, 0  # used: larger than before at each use
+        self.attributes = attributes or {}  # `experimental_attributes` of its function
         self._tree, self.specs = tree, specs
         self._template: Any = None
         self._put_together: Any = None  # results to a nest like the template
@@ -179,7 +188,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         outputs = tuple([x.node for x in symbols])
         for node in outputs:
             node.holders += 1  # so that `graph` goes on listing what the function does
-        self.body = Body(self.name, inputs, outputs, graph.find_forced())
+        api = self.attributes.get(API)
+        self.body = Body(self.name, inputs, outputs, graph.find_forced(), api=api)
         self._has_lists = any(node.aval.dtype is variant for node in (*inputs, *outputs))
         graph.closed = True
         self.writes = tuple(graph.writes)
@@ -257,6 +267,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
                     f"a shape compatible with {spec.shape}",
                 )
         return tensors
+
+    def captured_values(self) -> list:
+        """Return what was captured: tensors, and handles of variables."""
+        return self._outside
 
     def captures_now(self, state: Any = STATE) -> list:
         """Return the captured tensors; of variables, their present values."""
@@ -399,6 +413,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         base = dispatch.context.base
         if isinstance(base, FunctionGraph):
             base.pending_writes.update(dict.fromkeys(self.writes))
+        if self.attributes:
+            note_call(self)
         # Equal bodies make equal nodes, whose history knows the nodes of one of them.
         count = len(operands) - len(self._outside)
         operands = operands[:count] + as_of_operation(operands[count:], operands[:count])

@@ -67,6 +67,7 @@ class Function(FunctionAttributes):
         reduce_retracing: bool = False,
         jit_compile: bool | None = None,
         autograph_options: Any = None,
+        attributes: Any = None,
     ):
         if not callable(python_function):
             raise type_error("TW104", f"tf.function: {python_function!r} is not callable")
@@ -74,6 +75,7 @@ class Function(FunctionAttributes):
         self._name = name or getattr(python_function, "__name__", type(python_function).__name__)
         self._autograph, self._reduce = autograph, reduce_retracing
         self._jit_compile, self._autograph_options = jit_compile, autograph_options
+        self._attributes = attributes or {}
         self._bound: Any = weakref.WeakKeyDictionary()
         self._replicas: dict[Any, Function] | None = {}  # None: it is one of a replica itself
         self._signature = signature_of(python_function)
@@ -89,8 +91,7 @@ class Function(FunctionAttributes):
         self._traces: dict[Any, ConcreteFunction] = {}  # replaced, never changed: threads read it
         self._fast.clear()
         self._count = 0
-        self._settled = False  # whether a trace succeeded: only until then may variables be made
-        self._warned = False
+        self._settled = self._warned = False  # settled: a trace succeeded, no more new variables
         self.reasons: list[str] = []
 
     # -- what it is
@@ -186,6 +187,7 @@ class Function(FunctionAttributes):
             "reduce_retracing": self._reduce,
             "jit_compile": self._jit_compile,
             "autograph_options": self._autograph_options,
+            "attributes": self._attributes,
         }
 
     # -- calling
@@ -486,7 +488,7 @@ class Function(FunctionAttributes):
         outer = dispatch.context.base
         graph = TraceGraph(self._name)
         graph.may_make_variables, graph.given = given is not None, given
-        concrete = ConcreteFunction(self._name, graph, tree, specs)
+        concrete = ConcreteFunction(self._name, graph, tree, specs, self._attributes)
         self._count += 1
         try:
             concrete.trace(function, names, variables)

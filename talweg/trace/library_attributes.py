@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core.errors import value_error
+from talweg.trace.implementations import offer_implementation
 from talweg.trace.methods import signature_of
 
 
@@ -35,7 +36,8 @@ class ConcreteFunctionAttributes:
     """The attributes of a trace that libraries use."""
 
     def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
-        """Do nothing: a graph finds the trace where it is called."""
+        """Offer the trace where it implements another; else a graph finds it where it is called."""
+        offer_implementation(self)
 
     def add_gradient_functions_to_graph(self, g: Any = None) -> None:
         """Do nothing: a graph builds derivatives on demand."""
