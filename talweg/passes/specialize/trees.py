@@ -16,6 +16,7 @@ stacks of lengths that only a run tells).  All are a `Tree`: functions over them
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from talweg.kernels.variants import History, List, Tree
@@ -164,11 +165,13 @@ def map_tree(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> 
 
 def map_values(function: Callable[[Any], Any], tree: Any) -> Any:
     """Replace each array of a tree by `function` of it, also arrays that rows share."""
+    return map_tree(partial(_map_leaf, function), tree)
 
-    def map_leaf(leaf: Any) -> Any:
-        return UniformList(map_leaf(leaf.value)) if type(leaf) is UniformList else function(leaf)
 
-    return map_tree(map_leaf, tree)
+def _map_leaf(function: Callable[[Any], Any], leaf: Any) -> Any:  # no closure: a cycle keeps graphs
+    if type(leaf) is UniformList:
+        return UniformList(_map_leaf(function, leaf.value))
+    return function(leaf)
 
 
 def leaves(tree: object) -> list:
