@@ -146,13 +146,13 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
 
     @property
     def dims(self) -> tuple:
-        """The dimensions of the present value."""
-        return self.present().dims
+        """The dimensions of the present value; in a graph, those that every value has."""
+        return self.handle_read().dims
 
     @property
     def ndim(self) -> int:
         """The rank of the present value."""
-        return self.present().ndim
+        return self.handle_read().ndim
 
     @property
     def trainable(self) -> bool:
@@ -205,13 +205,11 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         """Make the shape more specific; ValueError if it contradicts."""
         self._shape = self._shape.merge_with(shape)
 
-    def experimental_ref(self) -> Reference:
-        """Return a hashable stand-in (the older spelling)."""
-        return Reference(self)
-
     def ref(self) -> Reference:
         """Return a hashable stand-in for this very object."""
         return Reference(self)
+
+    experimental_ref = ref  # the older spelling
 
     # -- reading
 
@@ -232,8 +230,10 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
     read_value = value
 
     def handle_read(self) -> Any:
-        """Return the present value, without telling tapes."""
-        return self.present()
+        """Return the present value, in a graph one of unknown size, without telling tapes."""
+        if dispatch.context.base is None or self._shape.is_fully_defined():
+            return self.present()
+        return dispatch.context.base.read_variable(self.handle)
 
     def numpy(self) -> Any:
         """Return a copy of the value as an array or NumPy scalar."""

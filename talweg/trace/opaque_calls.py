@@ -252,6 +252,8 @@ def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> l
     """Compute cotangents of a call's operands."""
     given = tuple([i for i, part in enumerate(g) if part is not None])
     wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
+    if not wanted:
+        return [None] * len(operands)
     pull = OpaquePullback(call, len(operands), given, wanted)
     avals = tuple([(find_dims(operands[i]), operands[i].dtype) for i in wanted])
     found = iter(
@@ -265,6 +267,8 @@ def whole_jvp(t: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> t
     tangents = t if isinstance(t, tuple) else (t,)
     given = tuple([i for i, part in enumerate(tangents) if part is not None])
     results = tuple([i for i, part in enumerate(z) if part.dtype.is_differentiable])
+    if not results:  # of argmax, for one
+        return (None,) * len(z)
     push = OpaquePushforward(call, len(operands), given, results)
     avals = tuple([(find_dims(z[i]), z[i].dtype) for i in results])
     found = iter(

@@ -111,14 +111,17 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
 @export("is_tensor")
 def is_tensor(x: TensorLike) -> bool:
-    """Return whether `x` is a tensor, a variable, or another thing of this package that is used as
-    one.
+    """Return whether `x` is a tensor, a variable, or another thing that is used as one.
+
+    Other libraries' classes say so by an attribute `is_tensor_like`.
 
     >>> import talweg as tf
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor([1])
     (True, False)
     """
-    return isinstance(x, (Operators, IndexedSlices, SparseTensor, RaggedTensor))
+    if isinstance(x, (Operators, IndexedSlices, SparseTensor, RaggedTensor)):
+        return True
+    return hasattr(x, "is_tensor_like")
 
 
 @export("is_symbolic_tensor")

@@ -24,6 +24,7 @@ from talweg.api.array.operands import (
     whole_items,
 )
 from talweg.api.export import export, implement_hook, look_up
+from talweg.core import dispatch
 from talweg.core.dims import Dim, below, differ, is_symbolic, same
 from talweg.core.dims import resolve_size as resolved_size
 from talweg.core.dtypes import as_dtype, int32, int64
@@ -335,9 +336,17 @@ def dims_of(input: object) -> tuple | None:
         return input.dims
     if isinstance(input, IndexedSlices) and input.dense_shape is not None:
         return tuple(integer_array(input.dense_shape, "shape", "dense_shape").tolist())
-    if type(input) is not Symbol and hasattr(input, "dims") and not is_symbolic(input.dims):
-        return input.dims
+    if type(input) is not Symbol and hasattr(input, "dims") and has_fixed_rank(input):
+        dims = input.dims
+        if not is_symbolic(dims):
+            return dims
     return dims_or_none(tensor(input))
+
+
+def has_fixed_rank(value: Any) -> bool:
+    """Return whether `value` has one rank; a variable of unknown rank has another in each call."""
+    shape = getattr(value, "shape", None)
+    return dispatch.context.base is None or getattr(shape, "rank", 0) is not None
 
 
 @export("shape")

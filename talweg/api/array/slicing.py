@@ -151,10 +151,12 @@ def plan(key: Any, dims: tuple) -> SlicePlan:
 
 
 def _holds_size(item: Any) -> bool:
-    """Whether an index or a bound is a tensor whose value a graph does not know."""
+    """Whether an index or a bound is a tensor or variable whose value a graph does not know."""
     if isinstance(item, slice):
         return any(map(_holds_size, (item.start, item.stop, item.step)))
-    return type(item) is Dim or (type(item) is Symbol and type(_integer(item)) is Dim)
+    if isinstance(item, (Symbol, Variable)):
+        return type(_integer(item)) is Dim
+    return type(item) is Dim
 
 
 def _raw(items: list, dims: tuple, open_axes: int) -> tuple:

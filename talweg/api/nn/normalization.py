@@ -14,6 +14,7 @@ from talweg.core.dtypes import FLOATING, NUMERIC, int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
+from talweg.eager.variable import Variable
 from talweg.prims import arithmetic, layout, rounding
 from talweg.prims.arithmetic import cast
 from talweg.prims.contract import matmul
@@ -185,8 +186,9 @@ def batch_normalization(
     array([[15.]], dtype=float32)
     """
     x = tensor(x)
-    given = [value for value in (mean, variance, offset, scale) if isinstance(value, Tensor)]
-    hint = given[0].dtype if given else x.dtype
+    statistics = (mean, variance, offset, scale)
+    given = [value.dtype for value in statistics if isinstance(value, (Tensor, Variable))]
+    hint = given[0] if given else x.dtype
     mean, variance = tensor(mean, hint=hint), tensor(variance, hint=hint)
     factor = arithmetic.rsqrt(variance + variance_epsilon)
     if scale is not None:

@@ -14,6 +14,7 @@ from talweg.core.dtypes import DType, int32, int64, string
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
+from talweg.eager.variable import Variable
 from talweg.kernels.strings.native import StringKernel
 from talweg.prims.strings.mapping import (
     ArrayKernel,
@@ -167,7 +168,7 @@ def substr(
         kernel = StringKernel(f"take_{'bytes' if unit == 'BYTE' else 'characters'}", (pos, len))
         rule = Rule(part, string, (int(pos), int(len), unit), form, kernel=kernel)
         return map_strings(texts(input, "substr"), rule)
-    kind = next((each.dtype for each in (pos, len) if isinstance(each, Tensor)), None)
+    kind = next((each.dtype for each in (pos, len) if isinstance(each, (Tensor, Variable))), None)
     start, size = tensor(pos, hint=kind), tensor(len, hint=kind)
     for number in (start, size):
         if number.dtype not in (int32, int64) or number.dtype is not start.dtype:
