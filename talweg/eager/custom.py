@@ -106,6 +106,8 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
             return _apply(bound, args[1:], kwargs)
         return _apply(function, args, kwargs)
 
+    # As TensorFlow's decorators do; GPflow takes the function's rule by it.
+    call_with_rule.__original_wrapped__ = function  # type: ignore[attr-defined]
     return call_with_rule
 
 

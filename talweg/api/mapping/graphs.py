@@ -248,10 +248,9 @@ def _rows_for(kind: Any, size: Tensor, told: bool, infer: bool) -> Any:
         spec = kind if isinstance(kind, TypeSpec) else kind._type_spec
         if told or not isinstance(kind, TypeSpec):
             return RaggedRows(size, _one_more(spec) if isinstance(kind, TypeSpec) else spec)
-    shape = getattr(kind, "shape", None) if told and not isinstance(kind, Tensor) else None
-    return TensorRows(
-        "map_fn", size, look_up("as_dtype")(getattr(kind, "dtype", kind)), shape, infer
-    )
+    has_shape = told and not isinstance(kind, (Tensor, type))  # np.float64 is a class with `shape`
+    shape = getattr(kind, "shape", None) if has_shape else None
+    return TensorRows("map_fn", size, look_up("as_dtype")(kind), shape, infer)
 
 
 def _one_more(spec: Any) -> Any:

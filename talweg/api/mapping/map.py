@@ -172,10 +172,10 @@ def map_fn(
         if values and is_composite(values[0]):
             gathered.append(stack_sparse(values))
             continue
-        shape = getattr(kind, "shape", None) if signature is not None else None
+        is_class = isinstance(kind, type)  # np.float64, whose `shape` is not that of a result
+        shape = None if signature is None or is_class else getattr(kind, "shape", None)
         shape = None if shape is None else TensorShape(shape)
-        kind_dtype = as_dtype(getattr(kind, "dtype", kind))
-        gathered.append(_stack("map_fn", values, kind_dtype, shape, infer_shape))
+        gathered.append(_stack("map_fn", values, as_dtype(kind), shape, infer_shape))
     return structure.pack(like, gathered)
 
 

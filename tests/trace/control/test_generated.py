@@ -20,10 +20,14 @@ OPERATIONS = {
     "mean": lambda a, b: 0.5 * a + 0.3 * b,
     "bell": lambda a, b: tf.exp(-a * a) * b,
     "whole": lambda a, b: tf.floor(2.0 * a) * b,
+    "step": lambda a, b: tf.floor(2.0 * tf.tanh(a)) * tf.tanh(b),
 }
+# Not "whole", which overflows in loops: the derivatives of infinite values are infinite or NaN, as
+# the order of the sums has it.  Programs that were written down have it.
+DRAWN = sorted(set(OPERATIONS) - {"whole"})
 
 register = st.integers(0, REGISTERS - 1)
-plain = st.tuples(st.just("set"), st.sampled_from(sorted(OPERATIONS)), register, register, register)
+plain = st.tuples(st.just("set"), st.sampled_from(DRAWN), register, register, register)
 
 
 def blocks(depth, drawing=False):
