@@ -731,6 +731,7 @@ ResourceSparseApplyFtrlV2: typing.Any
 ResourceSparseApplyKerasMomentum: typing.Any
 ResourceSparseApplyMomentum: typing.Any
 ResourceSparseApplyProximalAdagrad: typing.Any
+ResourceSparseApplyProximalGradientDescent: typing.Any
 ResourceSparseApplyRMSProp: typing.Any
 ResourceStridedSliceAssign: typing.Any
 Reverse: typing.Any

@@ -20,6 +20,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import BY_NAME, resource
 from talweg.core.errors import NeedsStaticError, type_error, value_error
 from talweg.core.provenance import note_wrapper
+from talweg.graph.subgraph import items_of
 from talweg.raw import operations
 from talweg.raw.operands import OBJECTS, attributes_of, convert, dtypes_of_results
 from talweg.raw.operations import REQUIRED
@@ -223,8 +224,11 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
     if effect and row.makes_handle and row.home not in EVERY_RUN:
         return call(*args, **kwargs)
     if not effect:
+        before = getattr(context.base, "met", 0)
         try:
-            return state.in_graph(call, args, kwargs)
+            found = state.in_graph(call, args, kwargs)
+            is_operation = found is None and not row.operation.outputs
+            return _operation_since(before) if is_operation else found
         except NeedsStaticError:
             pass
     values = convert(row.operation, row.bind(args, kwargs))
@@ -237,6 +241,19 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
         return keep_effect(call, values, dtypes)
     results = keep_effect(call, values, dtypes) if effect else keep(call, values, dtypes)
     return row.pack_results(results, values)
+
+
+def _operation_since(before: int) -> Any:
+    """Return an operation that waits for the effects a function has had since it had `before`.
+
+    None in graphs of the first generation, whose functions return their operations themselves.
+    """
+    graph: Any = context.base
+    if not hasattr(graph, "met"):
+        return None
+    made = graph.effects[before : graph.met]
+    first = [items_of(node)[0] if node.prim.multiple else node for node in made]
+    return look_up("group")(*[graph.symbol(node) for node in first])
 
 
 @cache

@@ -79,20 +79,20 @@ def read(resource: object, dtype: DTypeLike | None = None) -> Any:
     return variable_of(resource).read_value()
 
 
-def assign(resource: object, value: Tensor, validate_shape: bool = False) -> None:
+def assign(resource: object, value: Tensor, validate_shape: bool = False) -> Any:
     """Give a variable a value."""
     cell = _cell(resource)
     if cell is None or cell.variable is not None:
         _check(variable_of(resource), value)
-        variable_of(resource).assign(value, read_value=False)
-    elif value.dtype is not cell.dtype:
+        return variable_of(resource).assign(value, read_value=False)
+    if value.dtype is not cell.dtype:
         raise invalid(
             "TW102", f"Trying to assign {value.dtype.name} to a {cell.dtype.name} variable"
         )
-    elif validate_shape and not cell.shape.is_compatible_with(value.shape):
+    if validate_shape and not cell.shape.is_compatible_with(value.shape):
         raise invalid("TW204", f"a value of shape {value.shape}", f"shape {cell.shape}")
-    else:
-        cell.variable = Variable(value, shape=cell.shape, trainable=False)
+    cell.variable = Variable(value, shape=cell.shape, trainable=False)
+    return None
 
 
 def _check(variable: Any, value: Tensor) -> None:
@@ -102,14 +102,14 @@ def _check(variable: Any, value: Tensor) -> None:
         )
 
 
-def assign_add(resource: Any, value: Tensor) -> None:
+def assign_add(resource: Any, value: Tensor) -> Any:
     """Add to a variable."""
-    variable_of(resource).assign_add(value, read_value=False)
+    return variable_of(resource).assign_add(value, read_value=False)
 
 
-def assign_sub(resource: object, value: object) -> None:
+def assign_sub(resource: object, value: object) -> Any:
     """Subtract from a variable."""
-    variable_of(resource).assign_sub(value, read_value=False)
+    return variable_of(resource).assign_sub(value, read_value=False)
 
 
 def assign_ref(ref: object, value: object, validate_shape: bool, use_locking: bool) -> Any:
@@ -218,11 +218,11 @@ def _rows_changed(variable: Any, kind: str, indices: np.ndarray, updates: np.nda
     return value * factors if kind == "mul" else look_up("math.divide")(value, factors)
 
 
-def scatter(kind: str, resource: object, indices: np.ndarray, updates: np.ndarray) -> None:
+def scatter(kind: str, resource: object, indices: np.ndarray, updates: np.ndarray) -> Any:
     """Change rows of a variable."""
     variable = variable_of(resource)
     new = _rows_changed(variable, kind, indices, updates)
-    variable.assign(cast(new, variable.dtype), read_value=False)
+    return variable.assign(cast(new, variable.dtype), read_value=False)
 
 
 def scatter_ref(
@@ -236,10 +236,11 @@ def scatter_ref(
 
 def scatter_places(
     kind: str, ref: object, indices: np.ndarray, updates: np.ndarray, use_locking: bool, policy: str
-) -> None:
+) -> Any:
     """Change elements or slices of a variable."""
     variable = variable_of(ref)
-    variable.assign(look_up(_ROWS[kind])(variable.read_value(), indices, updates), read_value=False)
+    new = look_up(_ROWS[kind])(variable.read_value(), indices, updates)
+    return variable.assign(new, read_value=False)
 
 
 def scatter_places_ref(
@@ -273,11 +274,11 @@ def with_slice(
 
 def assign_slice(
     ref: object, begin: int, end: str, strides: WindowLike, value: object, **masks: int
-) -> None:
+) -> Any:
     """Replace a slice of a variable."""
     variable = variable_of(ref)
     new = _overwritten(variable.read_value(), begin, end, strides, value, **masks)
-    variable.assign(new, read_value=False)
+    return variable.assign(new, read_value=False)
 
 
 def assign_slice_ref(
