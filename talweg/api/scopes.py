@@ -40,13 +40,16 @@ def executing_eagerly() -> bool:
 
 @export("inside_function")
 def inside_function() -> bool:
-    """Return whether a function is being traced.
+    """Return whether a function is being traced, or a body of a branch or loop.
+
+    Code that builds a `tf.Graph` is inside no function.
 
     >>> import talweg as tf
     >>> tf.inside_function()
     False
     """
-    return dispatch.context.base is not None
+    base = dispatch.context.base
+    return base is not None and (base.building_function or hasattr(base, "outer"))
 
 
 @export("name_scope")
