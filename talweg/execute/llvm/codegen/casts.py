@@ -22,6 +22,8 @@ def cast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
     if source is target:
         return x
     before, after = register(source), register(target)
+    if after not in SHORT:
+        x = as_stored(code, x, source)
     if target.is_bool:
         word = "fcmp une" if before in SHORT else "icmp ne"
         return binary(code, word, x, IRValue(floating(0.0) if before in SHORT else "0"), before)
@@ -136,6 +138,20 @@ def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
         absent = binary(code, "fcmp uno", x, x, "float")
         return convert(code, "trunc", select(code, absent, quiet, rounded, "i32"), "i32", "i16")
     return x
+
+
+def as_stored(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
+    """Round the value of an expression to its dtype, as a stored one is.
+
+    Expressions of short floats are computed in float32.  Where a function jumps, the difference
+    counts: a maximum that was stored equals none of the elements that it was taken from.
+    """
+    if dtype.name not in ("float16", "bfloat16") or x.text[0] != "%":
+        return x
+    known = code.stored.get(x.text)
+    if known is not None and known[0] == dtype.name:
+        return x
+    return from_memory(code, to_memory(code, x, dtype), dtype)
 
 
 def bitcast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:

@@ -154,6 +154,9 @@ class ValueEmitter:
             small = self._small(x, left, values), self._small(y, right, values)
             if small[0] is not None and small[1] is not None:
                 left, right, kind = small[0], small[1], "i32"
+        if not (_is_zero(x) or _is_zero(y)):  # rounding keeps signs
+            left = casts.as_stored(self.code, left, x.dtype)
+            right = casts.as_stored(self.code, right, y.dtype)
         word = COMPARE[expr.op]
         if kind in SHORT:
             word = "fcmp " + ("u" if word == "ne" else "o") + word
@@ -184,6 +187,8 @@ class ValueEmitter:
         """Emit any other function."""
         operands = [values[id(arg)] for arg in expr.args]
         dtype: DType = expr.args[0].dtype
+        if expr.op in _JUMPS:
+            operands = [casts.as_stored(self.code, x, dtype) for x in operands]
         made = arithmetic.function(self.code, expr.op, operands, dtype)
         if made is None:
             made = self.call(expr.op, operands, dtype)
@@ -207,6 +212,11 @@ class ValueEmitter:
         return made if full == lanes else code.shuffle(made, "poison", kind, list(range(lanes)))
 
 
+def _is_zero(expr: Expr) -> bool:
+    return expr.op == "const" and expr.data == 0
+
+
+_JUMPS = frozenset(("floor", "ceil", "trunc", "rint", "fmod", "is_inf", "is_finite"))
 _METHODS = {
     "const": ValueEmitter.const,
     "load": ValueEmitter.load,
