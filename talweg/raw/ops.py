@@ -226,9 +226,9 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
     if not effect:
         before = getattr(context.base, "met", 0)
         try:
-            found = state.in_graph(call, args, kwargs)
-            is_operation = found is None and not row.operation.outputs
-            return _operation_since(before) if is_operation else found
+            results = state.in_graph(call, args, kwargs)
+            is_operation = results is None and not row.operation.outputs
+            return _operation_since(before) if is_operation else results
         except NeedsStaticError:
             pass
     values = convert(row.operation, row.bind(args, kwargs))

@@ -154,9 +154,7 @@ def _holds_size(item: Any) -> bool:
     """Whether an index or a bound is a tensor or variable whose value a graph does not know."""
     if isinstance(item, slice):
         return any(map(_holds_size, (item.start, item.stop, item.step)))
-    if isinstance(item, (Symbol, Variable)):
-        return type(_integer(item)) is Dim
-    return type(item) is Dim
+    return type(_integer(item) if isinstance(item, (Symbol, Variable)) else item) is Dim
 
 
 def _raw(items: list, dims: tuple, open_axes: int) -> tuple:
