@@ -22,7 +22,7 @@ class Operation:
     There is at most one handle for a node at a time, so handles can be compared by identity.
     """
 
-    __slots__ = ("__weakref__", "graph", "node")
+    __slots__ = ("__dict__", "__weakref__", "graph", "node")  # libraries set attributes of theirs
 
     def __init__(self, node: Node, graph: Any):
         self.node, self.graph = node, graph

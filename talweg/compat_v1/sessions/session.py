@@ -320,6 +320,24 @@ class Session:
 
         return call
 
+    def _make_callable_from_options(self, callable_options: Any) -> Callable[..., Any]:
+        """Make a function of feeds by a message `CallableOptions` (private; Keras 2 calls it).
+
+        Fetches are a list; targets run; tensors of the graph are fed through its connections.
+        """
+        keys, fetches = list(callable_options.feed), list(callable_options.fetch)
+        targets = [self._graph.as_graph_element(name) for name in callable_options.target]
+        pairs = [(x.to_tensor, x.from_tensor) for x in callable_options.tensor_connection]
+
+        def call(*values: object, run_metadata: Any = None) -> list:
+            feeds: dict[Any, Any] = dict(zip(keys, values))
+            if pairs:
+                feeds.update(zip([to for to, _ in pairs], self.run([given for _, given in pairs])))
+            options = callable_options.run_options
+            return self.run([fetches, targets], feeds, options, run_metadata)[0]
+
+        return call
+
     def load(self, variable: GraphVariable, value: TensorLike) -> None:
         """Give a variable a value; ValueError if the shape does not fit."""
         array = np.asarray(to_array(value, variable.dtype))
