@@ -76,6 +76,11 @@ class Operation:
         return list(dict.fromkeys(found))
 
     @property
+    def _control_outputs(self) -> list:
+        """The operations that wait for it."""
+        return [other for other in self.graph.get_operations() if self in other.control_inputs]
+
+    @property
     def outputs(self) -> list:
         """The result tensors."""
         node, graph = self.node, self.graph
