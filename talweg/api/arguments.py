@@ -89,7 +89,7 @@ def integer(value: Any, function: str, argument: str) -> Size:
     if type(value) is Dim:
         return value
     if isinstance(value, (bool, np.bool_)):
-        raise type_error("TW104", f"{function}: {argument} must be an integer, got {value!r}")
+        return int(value)  # a truth value of Python is a number, as in TensorFlow
     try:
         return operator.index(value)
     except TypeError:

@@ -9,7 +9,6 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.scopes import name_scope
-from talweg.core import scope
 from talweg.core.errors import value_error
 from talweg.core.habits import OF_MODULES, add_habits, without_habits
 from talweg.core.hooks import hooks
@@ -56,7 +55,8 @@ class Module(AutoTrackable):
                 "identifiers (e.g. a valid class name).",
             )
         self._name = name
-        self._scope_name = f"{scope.current.prefix}{name}"
+        with name_scope(name) as entered:  # in a graph this numbers the second of a name
+            self._scope_name = entered
 
     def __dir__(self) -> list[str]:
         return without_habits(list(super().__dir__()), type(self))
@@ -72,7 +72,7 @@ class Module(AutoTrackable):
     @property
     def name_scope(self) -> name_scope:
         """A scope in which names of variables begin with the module's."""
-        return name_scope(f"{self._scope_name}/")
+        return name_scope(self._scope_name)
 
     @property
     def variables(self) -> tuple[Variable, ...]:

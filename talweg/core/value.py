@@ -153,6 +153,12 @@ class Reference:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._wrapped is other._wrapped
 
+    def __lt__(self, other: Reference) -> bool:
+        """Order references, so that nests whose keys they are have one order."""
+        if not isinstance(other, Reference):
+            raise TypeError(f"a Reference has no order with {other!r}")
+        return id(self._wrapped) < id(other._wrapped)
+
     def __hash__(self) -> int:
         return id(self._wrapped)
 

@@ -448,6 +448,11 @@ class RaggedTensorSpec(TypeSpec):
         return self._parts[3]
 
     @property
+    def flat_values_spec(self) -> None:
+        """The spec of flat values that are no tensors: None, all are tensors."""
+        return None
+
+    @property
     def value_type(self) -> type:
         """`tf.RaggedTensor`."""
         return RaggedTensor

@@ -185,6 +185,19 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "_evaluate_once": f"{EVALUATION}:evaluate_once",
         "_get_or_create_eval_step": f"{EVALUATION}:get_or_create_eval_step",
     },
+    "python.ops.standard_ops": {
+        **{
+            name: name
+            for name in (
+                *("clip_by_value", "constant", "einsum", "ensure_shape", "expand_dims", "identity"),
+                *("ones_like", "realdiv", "reduce_logsumexp", "reduce_max", "reduce_mean"),
+                *("reduce_min", "reduce_prod", "reduce_sum", "squeeze", "stop_gradient"),
+                *("transpose", "truncatediv", "truncatemod", "zeros_like"),
+            )
+        },
+        "bincount": "math.bincount",
+        "mod": "math.mod",
+    },
     "python.ops.metrics_impl": {
         "_aggregate_variable": lambda v, collections: v,
         "_remove_squeezable_dimensions": f"{FIRST}:remove_squeezable_dimensions",

@@ -248,8 +248,8 @@ def new_values(op: str, inputs: list, attributes: dict) -> tuple[Any, list]:
 
 
 def step(op: str, **arguments: object) -> Any:
-    """Make a step of an optimizer; the variable for those of the first generation, else
-    nothing.
+    """Make a step of an optimizer; the variable for those of the first generation, else an
+    operation in a graph, and nothing in eager execution.
     """
     signature = operations.find(op)
     parts: list[Any] = list(signature.inputs) if signature is not None else []
@@ -268,4 +268,4 @@ def step(op: str, **arguments: object) -> Any:
     ]
     if parts[0].reference:
         return updated[0]
-    return None if isinstance(updated[0], type(variables[0])) else look_up("group")(*updated)
+    return look_up("group")(*updated)  # nothing in eager execution

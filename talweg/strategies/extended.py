@@ -27,6 +27,7 @@ class StrategyExtended:
     """
 
     experimental_require_static_shapes = False
+    _global_batch_size = True  # a dataset's batches are those of all replicas; Keras 2 asks
 
     def __init__(self, strategy: object, device: str = DEVICE):
         self.container_strategy = strategy

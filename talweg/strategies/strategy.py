@@ -79,6 +79,10 @@ class Strategy:
         """Return the values of the replicas on this machine."""
         return (value,)
 
+    def unwrap(self, value: Any) -> tuple:
+        """Return the values of the replicas on this machine, by an older name."""
+        return self.experimental_local_results(value)
+
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
         """Return the dataset shared out among the replicas: the one has all of it."""
         return dataset

@@ -27,6 +27,12 @@ from talweg.core.value import IndexedSlices
 from talweg.eager.convert import is_tensor_like
 from talweg.graph import structure
 from talweg.testing.absl_asserts import AbslAsserts
+from talweg.testing.sessions import (
+    drop_session,
+    enter_kept_session,
+    enter_new_session,
+    run_in_session,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +46,14 @@ IndexedSlicesValue = namedtuple("IndexedSlicesValue", "values indices dense_shap
 
 
 def evaluate_nest(tensors: object) -> Any:
-    """A nest of tensors (or a function that returns one) as NumPy values; None stays None."""
+    """Return the NumPy values of a nest of tensors, or of a function's result; None stays None.
+
+    What is of a graph gets them from the default session, or the one that the test keeps.
+    """
     if callable(tensors) and not is_tensor_like(tensors):
         return evaluate_nest(tensors())
+    if not look_up("executing_eagerly")():
+        tensors = run_in_session(tensors)
     return structure.map_leaves(_evaluate_leaf, tensors)
 
 
@@ -84,7 +95,7 @@ def _text(array: np.ndarray) -> np.ndarray:
 
 
 class EagerSession:
-    """The result of `with self.session()`: `run` evaluates tensors that have values already."""
+    """A session of a test in eager execution: `run` evaluates tensors that have values already."""
 
     def __init__(self) -> None:
         self.graph = None
@@ -100,7 +111,8 @@ class EagerSession:
 class TestCase(AbslAsserts, unittest.TestCase):
     """A `unittest.TestCase` with assertions about tensors.
 
-    Before each test the generators of Python, NumPy and `tf.random` get a fixed seed.
+    Before each test the generators of Python, NumPy and `tf.random` get a fixed seed, and the
+    default graph is a new one.
 
     >>> import talweg as tf
     >>> class Squares(tf.test.TestCase):
@@ -115,8 +127,11 @@ class TestCase(AbslAsserts, unittest.TestCase):
         self._directory: str | None = None
 
     def setUp(self) -> None:
-        """Seed the generators."""
+        """Seed the generators, and begin with an empty graph."""
         super().setUp()
+        drop_session()
+        self.addCleanup(drop_session)
+        look_up("compat.v1.reset_default_graph")()
         random.seed(SEED)
         np.random.seed(SEED)
         with contextlib.suppress(AttributeError):
@@ -137,17 +152,40 @@ class TestCase(AbslAsserts, unittest.TestCase):
     @contextlib.contextmanager
     def session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
-    ) -> Iterator[EagerSession]:
-        """Return a context whose `run` evaluates tensors; all arguments are without effect."""
-        yield EagerSession()
+    ) -> Iterator[Any]:
+        """Return a context with a new session, the default one in its block.
 
-    cached_session = session
+        In eager execution its `run` evaluates tensors, and all arguments are without effect.
+        """
+        eager = look_up("executing_eagerly")()
+        entered = (
+            contextlib.nullcontext(EagerSession()) if eager else enter_new_session(graph, config)
+        )
+        with entered as found:
+            yield found
 
-    def test_session(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the older name of `session`; a runner that takes it for a test skips it."""
+    @contextlib.contextmanager
+    def cached_session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
+    ) -> Iterator[Any]:
+        """Return a context with the session that the test keeps from one call to the next."""
+        eager = look_up("executing_eagerly")()
+        kept = (
+            contextlib.nullcontext(EagerSession()) if eager else enter_kept_session(graph, config)
+        )
+        with kept as found:
+            yield found
+
+    def test_session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
+    ) -> Any:
+        """Return the older name of `cached_session`, or with a graph, of `session`.
+
+        A runner that takes it for a test skips it.
+        """
         if self._testMethodName == "test_session":
             self.skipTest("a context, not a test")
-        return self.session(*args, **kwargs)
+        return (self.cached_session if graph is None else self.session)(graph, config)
 
     def get_temp_dir(self) -> str:
         """Return a directory for this test, the same at every call, removed after it."""

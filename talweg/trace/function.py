@@ -107,11 +107,6 @@ class Function(FunctionAttributes):
         return self._name
 
     @property
-    def function_spec(self) -> Any:
-        """The signature of the Python function."""
-        return self._signature
-
-    @property
     def _concrete_variable_creation_fn(self) -> ConcreteFunction | None:
         """The first trace, as Keras asks for the graph that TensorBoard shows."""
         return next(iter(self._traces.values()), None)

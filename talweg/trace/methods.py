@@ -29,6 +29,10 @@ class BoundFunction:
             pass_out(error)
             raise
 
+    @property
+    def __class__(self) -> type:  # a traced function too, for all who ask whether it is one
+        return type(self.__wrapped__)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
 

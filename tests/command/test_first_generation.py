@@ -102,9 +102,20 @@ def test_files_are_written_and_read(tmp_path):
         more.write("e")
     statistics = tf.io.gfile.stat(path)
     assert (statistics.length, statistics.is_directory) == (6, False)
-    with tf.io.gfile.GFile(str(tmp_path / "empty"), "w"):
+    with tf.io.gfile.GFile(path, "w"):
+        pass  # a file is opened by the first that is written
+    with tf.io.gfile.GFile(str(tmp_path / "none"), "w"):
         pass
-    assert tf.io.gfile.stat(str(tmp_path / "empty")).length == 0
+    assert tf.io.gfile.stat(path).length == 6 and not tf.io.gfile.exists(str(tmp_path / "none"))
+
+
+def test_a_closed_file_keeps_what_is_in_it(tmp_path):
+    path = tmp_path / "file"
+    file = tf.io.gfile.GFile(str(path), "wb")
+    file.write(b"ab")
+    for finish in (file.close, file.flush, file.close):
+        finish()
+    assert path.read_bytes() == b"ab"
 
 
 def test_folders(tmp_path):

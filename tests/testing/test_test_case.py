@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
+import talweg.compat.v1 as tf1
 
 
 class TestAssertions(tf.test.TestCase):
@@ -101,3 +102,47 @@ def test_gradient_wants_a_list_of_floats():
         tf.test.compute_gradient(lambda x: x, tf.constant(1.0))
     with pytest.raises(ValueError, match="int32"):
         tf.test.compute_gradient(lambda x: x, [tf.constant(1)])
+
+
+class InGraphs(tf.test.TestCase):
+    """What a test does in a graph; TensorFlow gives the same."""
+
+    def test_sessions(self):
+        with tf.Graph().as_default() as graph:
+            x = tf1.placeholder(tf.float32, [2])
+            v = tf1.get_variable("v", initializer=3.0)
+            self.assertEqual(self.evaluate(tf.constant(2) + 1), 3)
+            with self.session() as session:
+                self.assertIs(session.graph, graph)
+                self.assertIs(tf1.get_default_session(), session)
+                session.run(v.initializer)
+                self.assertAllEqual(session.run(x + v, {x: [1.0, 2.0]}), [4, 5])
+                self.assertEqual(v.eval(), 3)
+                self.assertAllClose({"a": v, "b": tf.constant([1.0])}, {"a": 3.0, "b": [1.0]})
+            with self.assertRaises(RuntimeError):
+                session.run(v)
+
+    def test_kept_session(self):
+        with tf.Graph().as_default():
+            v = tf1.get_variable("v", initializer=3.0)
+            with self.cached_session() as kept, self.test_session() as again:
+                self.assertIs(kept, again)
+                v.initializer.run()
+            self.assertAllEqual(v, 3.0)
+            self.assertEqual(self.evaluate([v, {"a": v}]), [3, {"a": 3}])
+            with self.session() as fresh, self.assertRaises(tf.errors.FailedPreconditionError):
+                fresh.run(v)
+            with self.assertRaises(ValueError), self.cached_session(graph=tf.Graph()):
+                pass
+
+    def test_one_run_gives_all_values(self):
+        with tf.Graph().as_default():
+            drawn = tf.random.uniform([])
+            first, second = self.evaluate([drawn, drawn + 1])
+            self.assertAllClose(first + 1, second)
+
+
+def test_each_test_begins_with_an_empty_graph():
+    before = tf1.get_default_graph()
+    assert InGraphs("test_one_run_gives_all_values").run().wasSuccessful()
+    assert tf1.get_default_graph() is not before

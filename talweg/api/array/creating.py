@@ -17,6 +17,7 @@ from talweg.api.array.operands import (
     in_graph,
     integer_scalar,
     sizes,
+    whole_items,
 )
 from talweg.api.export import export, look_up
 from talweg.core import dispatch
@@ -121,6 +122,7 @@ def zeros(
     dtype, unsized = as_dtype(dtype), as_unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(zeros_of((), dtype), unsized, dims=None)
+    shape = whole_items(shape)  # kept until the result is made
     return zeros_of(_make_shape(shape, "zeros"), dtype)
 
 
@@ -142,6 +144,7 @@ def ones(
     dtype, unsized = as_dtype(dtype), as_unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(ones_of((), dtype, "ones"), unsized, dims=None)
+    shape = whole_items(shape)  # kept until the result is made
     return ones_of(_make_shape(shape, "ones"), dtype, "ones")
 
 
@@ -229,6 +232,7 @@ def fill(
     unsized = as_unsized_vector(dims)
     if unsized is not None:
         return dynamic.broadcast_by(x, unsized, dims=None)
+    dims = whole_items(dims)  # kept until the result is made
     return _broadcast(x, shape=sizes(dims, "fill", "dims"))
 
 

@@ -19,6 +19,7 @@ from talweg.api.array.operands import (
     require_integer,
     set_dims,
     set_rank,
+    whole_items,
 )
 from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
@@ -276,7 +277,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     if dims_or_none(x) is None and length_of(multiples) is not None:
         x = set_rank(x, length_of(multiples) or 0)
     dims = x.dims
-    multiples = set_dims(multiples, (len(dims),))
+    multiples = whole_items(set_dims(multiples, (len(dims),)))  # kept until the result is made
     counts = integer_vector(multiples, "tile", "multiples")
     if len(counts) != len(dims) or any(below(count, 0) for count in counts):
         raise (invalid_value if len(counts) == len(dims) else invalid)(

@@ -88,7 +88,7 @@ def whole_items(value: Any) -> Any:
 
     The caller keeps it until the sizes are used: they are those of its tensors.
     """
-    if type(value) not in (list, tuple):
+    if type(value) not in (list, tuple) or Symbol not in map(type, value):
         return value
     return [
         hooks.cast(item, int32) if type(item) is Symbol and item.dtype.is_floating else item

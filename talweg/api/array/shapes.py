@@ -261,6 +261,7 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
     unsized = as_unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(x, unsized, dims=None)
+    shape = whole_items(shape)  # kept until the result is made
     dims = integer_vector(shape, "broadcast_to", "shape")
     if any(below(size, 0) for size in dims):
         raise invalid("TW205", f"broadcast_to: shape={dims} has a negative dimension", "sizes >= 0")

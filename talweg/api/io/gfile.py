@@ -281,9 +281,6 @@ class GFile:
         if self._file is not None:
             file, self._file = self._file, None
             self._carry_out(file.close)
-        elif self._mode[0] in "wa":
-            self._open("wa", "writing")
-            self.close()
 
     def next(self) -> Any:
         """Return the next line."""

@@ -57,11 +57,20 @@ def reduction_axes(axis: object, rank: int, function: str) -> tuple[int, ...]:
 
 def _axis_vector(axis: object, function: str) -> list:
     array = np.asarray(convert_to_tensor(axis)._array)  # type: ignore[attr-defined]
+    if array.dtype.kind == "b" and _are_numbers(axis):
+        array = array.astype(np.int32)
     if array.size and array.dtype.kind not in "iu":
         raise invalid(
             "TW104", f"{function}: axis={axis!r} is no integer", "an int or a list of ints"
         )
     return array.reshape(-1).tolist()
+
+
+def _are_numbers(axis: object) -> bool:
+    """Whether truth values count as numbers: Python's do, and one of NumPy alone."""
+    if isinstance(axis, (list, tuple)):
+        return all([type(item) in (bool, int) for item in axis])
+    return isinstance(axis, (bool, np.bool_))
 
 
 def _reduce(prim: Primitive, x: object, axis: object, keepdims: bool | None, function: str) -> Any:

@@ -30,6 +30,8 @@ def _scan(prim: Primitive, x: object, axis: AxisLike, exclusive: bool, reverse: 
 
 
 def _one_axis(axis: AxisLike, function: str) -> int:
+    if isinstance(axis, (bool, np.bool_)):
+        return int(axis)
     array = np.asarray(convert_to_tensor(axis)._array)  # type: ignore[attr-defined]
     if array.dtype.kind not in "iu":
         raise type_error("TW104", f"{function}: axis={axis!r} is no integer", "an integer")

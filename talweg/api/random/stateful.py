@@ -48,6 +48,7 @@ def set_seed(seed: Any) -> None:
     """Set the global seed: from here on the functions of tf.random repeat themselves.
 
     Every hidden stream starts anew.  `seed` is an integer (any size); None forgets the seed.
+    In a graph, or a function that is traced, it is the seed of that, and the global one stays.
     TypeError for what is no number.
 
     >>> import talweg as tf
@@ -57,7 +58,11 @@ def set_seed(seed: Any) -> None:
     >>> bool(tf.reduce_all(a == tf.random.normal([2])))
     True
     """
-    randomness.set_seed(seed)
+    graph = dispatch.context.base
+    if graph is None:
+        randomness.set_seed(seed)
+    else:
+        randomness.set_seed_of_graph(graph, seed)
 
 
 @export("compat.v1.set_random_seed", "compat.v1.random.set_random_seed")
@@ -73,11 +78,7 @@ def set_random_seed(seed: Any) -> None:
     ...     tf.get_seed(5)
     (3, 5)
     """
-    graph = dispatch.context.base
-    if graph is None:
-        randomness.set_seed(seed)
-    else:
-        randomness.set_seed_of_graph(graph, seed)
+    set_seed(seed)
 
 
 @export("compat.v1.get_seed", "compat.v1.random.get_seed")
