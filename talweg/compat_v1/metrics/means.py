@@ -246,7 +246,7 @@ def mean_per_class_accuracy(
     """Return (the mean of the accuracies of the classes, the update)."""
     if num_classes < 1:
         raise value_error("TW207", f"num_classes is {num_classes}", "at least 1")
-    label = name or "mean_per_class_accuracy"
+    label = name or "mean_accuracy"
     metric = MetricState(label, metrics_collections, updates_collections)
     hot = look_up("one_hot")(look_up("reshape")(labels, [-1]), num_classes)
     equal = look_up("cast")(look_up("equal")(*match_ranks(labels, predictions)), float32)
@@ -254,6 +254,10 @@ def mean_per_class_accuracy(
         w = look_up("reshape")(look_up("cast")(weights, float32), [-1, 1])
         hot = hot * w
     hits = hot * look_up("reshape")(equal, [-1, 1])
-    metric.add(look_up("reduce_sum")(hits, 0), "count")
     metric.add(look_up("reduce_sum")(hot, 0), "total")
-    return metric.give(lambda hits, all_: look_up("reduce_mean")(ratio(hits, all_)), ratio)
+    metric.add(look_up("reduce_sum")(hits, 0), "count")
+
+    def accuracies(all_: Any, right: Any) -> Any:
+        return ratio(right, all_)
+
+    return metric.give(lambda *counts: look_up("reduce_mean")(accuracies(*counts)), accuracies)

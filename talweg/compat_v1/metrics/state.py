@@ -34,19 +34,21 @@ class MetricState:
             raise RuntimeError(
                 f"tf.metrics.{name} is not supported when eager execution is enabled.  [TW503]"
             )
-        self.scope, self.metrics, self.updates = default_graph().unique_name(name), metrics, updates
+        with look_up("compat.v1.name_scope")(name) as self.scope:  # of its own, ends in a slash
+            self.metrics, self.updates = metrics, updates
         self.variables: list = []
         self.changes: list = []
 
     def add(self, change: Any, name: str, dtype: DTypeLike = float32) -> None:
         """A variable that grows by `change` in each run."""
         shape = change.shape.as_list() if change.shape.is_fully_defined() else []
-        variable = look_up("compat.v1.Variable")(
-            look_up("zeros")(shape, dtype),
-            trainable=False,
-            collections=[LOCAL_VARIABLES, METRIC_VARIABLES],
-            name=f"{self.scope}/{name}",
-        )
+        with look_up("compat.v1.name_scope")(self.scope):
+            variable = look_up("compat.v1.Variable")(
+                look_up("zeros")(shape, dtype),
+                trainable=False,
+                collections=[LOCAL_VARIABLES, METRIC_VARIABLES],
+                name=name,
+            )
         self.variables.append(variable)
         self.changes.append(look_up("cast")(change, dtype))
 

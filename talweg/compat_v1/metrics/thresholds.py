@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 Name = str | None
 EPSILON = 1e-7
+KINDS = {
+    "tp": "true_positives",
+    "fn": "false_negatives",
+    "tn": "true_negatives",
+    "fp": "false_positives",
+}
 
 
 def _counts(
@@ -50,7 +56,10 @@ def _counts(
     }
     for kind in kinds.split():
         change = look_up("reduce_sum")(look_up("cast")(counters[kind], float32) * w, 1)
-        metric.add(change[0] if thresholds is None else change, kind)
+        if thresholds is not None:
+            metric.add(change, KINDS[kind])
+        else:
+            metric.add(change[0], "count" if kind == kinds else f"{KINDS[kind]}/count")
 
 
 def _confusion_counts(
@@ -93,9 +102,7 @@ def true_positives_at_thresholds(
 ) -> tuple:
     """Return (the number of true positives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _confusion_counts(
-        name or "true_positives_at_thresholds", given, thresholds, "tp", lambda n: n
-    )
+    return _confusion_counts(name or "true_positives", given, thresholds, "tp", lambda n: n)
 
 
 @export("compat.v1.metrics.false_negatives")
@@ -124,9 +131,7 @@ def false_negatives_at_thresholds(
 ) -> tuple:
     """Return (the number of false negatives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _confusion_counts(
-        name or "false_negatives_at_thresholds", given, thresholds, "fn", lambda n: n
-    )
+    return _confusion_counts(name or "false_negatives", given, thresholds, "fn", lambda n: n)
 
 
 @export("compat.v1.metrics.true_negatives")
@@ -155,9 +160,7 @@ def true_negatives_at_thresholds(
 ) -> tuple:
     """Return (the number of true negatives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _confusion_counts(
-        name or "true_negatives_at_thresholds", given, thresholds, "tn", lambda n: n
-    )
+    return _confusion_counts(name or "true_negatives", given, thresholds, "tn", lambda n: n)
 
 
 @export("compat.v1.metrics.false_positives")
@@ -186,9 +189,7 @@ def false_positives_at_thresholds(
 ) -> tuple:
     """Return (the number of false positives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _confusion_counts(
-        name or "false_positives_at_thresholds", given, thresholds, "fp", lambda n: n
-    )
+    return _confusion_counts(name or "false_positives", given, thresholds, "fp", lambda n: n)
 
 
 @export("compat.v1.metrics.precision")

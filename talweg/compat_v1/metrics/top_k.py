@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.metrics.state import MetricState, ratio, total
+from talweg.compat_v1.values import SparseTensorValue
 from talweg.core.dtypes import float64, int64
 from talweg.eager.composite import SparseTensor
 
@@ -19,6 +20,8 @@ Name = str | None
 
 def _classes(labels: object) -> Any:
     """Return classes [..., number of labels], -1 where there is none."""
+    if isinstance(labels, SparseTensorValue):
+        labels = SparseTensor(*labels)
     if isinstance(labels, SparseTensor):
         return look_up("cast")(look_up("sparse.to_dense")(labels, default_value=-1), int64)
     return look_up("cast")(labels, int64)
@@ -43,19 +46,23 @@ def _hits(labels: Any, places: Any, class_id: int | None) -> tuple:
 
 
 def _metric(
-    name: str,
+    name: Name,
     places: object,
     labels: object,
+    k: int | None,
     class_id: int | None,
     weights: list[Any] | None,
     collections: tuple,
     recall: bool,
 ) -> tuple:
-    metric = MetricState(name, *collections)
-    found, guessed, there = _hits(labels, places, class_id)
+    """Make the metric of hits among all labels (`recall`) or among all predictions."""
+    at = f"at_{'k' if k is None else k}{'' if class_id is None else f'_class{class_id}'}"
+    metric = MetricState(name or f"{'recall' if recall else 'precision'}_{at}", *collections)
+    right, guessed, there = _hits(labels, places, class_id)
     w = 1.0 if weights is None else look_up("cast")(weights, float64)
-    metric.add(total(found * w), "true_positive", float64)
-    metric.add(total(((there if recall else guessed) - found) * w), "false", float64)
+    metric.add(total(right * w), f"true_positive_{at}", float64)
+    kind = "negative" if recall else "positive"
+    metric.add(total(((there if recall else guessed) - right) * w), f"false_{kind}_{at}", float64)
     return metric.give(lambda a, b: ratio(a, a + b))
 
 
@@ -76,8 +83,7 @@ def precision_at_k(
 ) -> tuple:
     """Return (the share of the k best predictions that are labels, the update)."""
     both = metrics_collections, updates_collections
-    label = name or f"precision_at_{k}"
-    return _metric(label, _best(predictions, k), labels, class_id, weights, both, False)
+    return _metric(name, _best(predictions, k), labels, k, class_id, weights, both, False)
 
 
 @export("compat.v1.metrics.precision_at_top_k")
@@ -94,7 +100,7 @@ def precision_at_top_k(
     """Return (the share of predicted classes that are labels, the update)."""
     both = metrics_collections, updates_collections
     places = look_up("cast")(predictions_idx, int64)
-    return _metric(name or "precision_at_top_k", places, labels, class_id, weights, both, False)
+    return _metric(name, places, labels, k, class_id, weights, both, False)
 
 
 @export("compat.v1.metrics.recall_at_k")
@@ -110,8 +116,7 @@ def recall_at_k(
 ) -> tuple:
     """Return (the share of labels among the k best predictions, the update)."""
     both = metrics_collections, updates_collections
-    label = name or f"recall_at_{k}"
-    return _metric(label, _best(predictions, k), labels, class_id, weights, both, True)
+    return _metric(name, _best(predictions, k), labels, k, class_id, weights, both, True)
 
 
 @export("compat.v1.metrics.recall_at_top_k")
@@ -128,7 +133,7 @@ def recall_at_top_k(
     """Return (the share of labels among predicted classes, the update)."""
     both = metrics_collections, updates_collections
     places = look_up("cast")(predictions_idx, int64)
-    return _metric(name or "recall_at_top_k", places, labels, class_id, weights, both, True)
+    return _metric(name, places, labels, k, class_id, weights, both, True)
 
 
 @export(
@@ -159,6 +164,6 @@ def average_precision_at_k(
         look_up("reduce_sum")(precision * relevant, -1), look_up("minimum")(count, float(k))
     )
     w = look_up("ones_like")(precisions) * (1.0 if weights is None else cast(weights, float64))
+    metric.add(total(w), "max_1", float64)  # TensorFlow's name, too
     metric.add(total(precisions * w), "total", float64)
-    metric.add(total(w), "max", float64)
-    return metric.give(ratio)
+    return metric.give(lambda most, sum_: ratio(sum_, most))
