@@ -224,16 +224,25 @@ class FusionPlan:
             self.add(base)
 
     def add_copy(self, value: Value) -> Value:
-        """Return a stored copy of an input of the program."""
+        """Return a stored copy of an input of the program, which a nest of its own makes.
+
+        That is moved before all others: a nest with members that read others' results cannot be.
+        """
         equation = Equation(arithmetic.identity, [value], {})
         copy = Value(value.dims, value.dtype)
         equation.outputs, copy.maker = (copy,), equation
         self.storage.kind[equation] = "inliner"
-        self.ensure(copy)
+        self.storage.stored.add(copy)
+        self.add(copy, apart=True)
         return copy
 
-    def add(self, value: Value, final: bool = False, target: Any = None) -> Nest:
-        """Find or make the nest of a stored value; final nests join those of equal `final`."""
+    def add(
+        self, value: Value, final: bool = False, target: Any = None, apart: bool = False
+    ) -> Nest:
+        """Find or make the nest of a stored value; final nests join those of equal `final`.
+
+        apart: make one in any case.
+        """
         if not final and value in self.unit_of:
             return self.units[self.unit_of[value]]
         equation = value.maker
@@ -242,7 +251,7 @@ class FusionPlan:
         if space is None:
             space = ("general", value.size)
         reason = "it is the first"
-        if space[0] != "general" and value.size:
+        if space[0] != "general" and value.size and not apart:
             for nest in self._candidates(final):
                 try:
                     self.join(nest, value, space, fold is not None, target)
