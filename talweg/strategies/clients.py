@@ -116,7 +116,7 @@ def initialize_accelerator_system(
 
 @export("experimental.dtensor.shutdown_accelerator_system")
 def shutdown_accelerator_system() -> None:
-    """Return the opposite of `initialize_accelerator_system`; ValueError without that."""
+    """Undo `initialize_accelerator_system`; ValueError without that."""
     if not STARTED:
         raise ValueError(
             "Accelerator system is not initialized. Call "

@@ -169,7 +169,7 @@ def connect_to_cluster(
 
 @export("config.experimental_connect_to_host")
 def connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:
-    """Return UnimplementedError: operations run on this machine.
+    """Raise UnimplementedError: operations run on this machine.
 
     >>> import talweg as tf
     >>> try:

@@ -94,7 +94,7 @@ class Convolution(Layer):
         return require_size(input_shape, channel_axis(self.data_format, self.rank + 2), self.name)
 
     def add_bias(self) -> None:
-        """Return the variable "bias", one number for each filter."""
+        """Make the variable "bias", one number for each filter."""
         if self.use_bias:
             self.bias = self.add_weight(
                 "bias",
