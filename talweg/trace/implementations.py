@@ -10,10 +10,9 @@ and gradients come from one function.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.errors import value_error
+from talweg.core.errors import type_error, value_error
 from talweg.execute import executor
 from talweg.trace.bodies import canonical
 
@@ -35,7 +34,13 @@ def check_attributes(attributes: Any) -> dict[str, Any]:
     """Return a function's attributes; ValueError for names that TensorFlow does not know."""
     if attributes is None:
         return {}
-    checked = attributes if isinstance(attributes, Mapping) else dict(attributes)
+    try:
+        checked = dict(attributes)
+    except (TypeError, ValueError) as error:  # TensorFlow's classes, too
+        text = f"tf.function: experimental_attributes is {attributes!r}"
+        raise (type_error if isinstance(error, TypeError) else value_error)(
+            "TW104", text, "a dictionary"
+        ) from None
     for name in checked:
         if name not in _KNOWN:
             raise value_error(
@@ -43,7 +48,7 @@ def check_attributes(attributes: Any) -> dict[str, Any]:
                 f"tf.function: {name!r} is no attribute of functions",
                 f"one of {', '.join(sorted(_KNOWN))}",
             )
-    return dict(checked)
+    return checked
 
 
 def note_call(trace: ConcreteFunction) -> None:

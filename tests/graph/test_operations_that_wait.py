@@ -1,5 +1,9 @@
 """What Keras 2 asks graphs in which it trains: who waits for an operation, and where code is."""
 
+from types import SimpleNamespace
+
+import pytest
+
 import talweg as tf
 
 
@@ -36,3 +40,29 @@ def test_inside_a_function():
         tf.cond(tf.constant(1.0) > 0.0, branch, lambda: 2)
     assert [name for name, inside in seen.items() if inside] == ["function", "branch"]
     assert not tf.inside_function()
+
+
+def test_callables_from_options():
+    """Keras 2 trains in graphs by them: feeds, fetches, targets, tensors that feed others."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, name="x")
+        y = tf.compat.v1.placeholder(tf.float32, name="y")
+        three = tf.constant(3.0, name="three")
+        count = tf.compat.v1.Variable(0.0, use_resource=True)
+        update = count.assign_add(1.0, read_value=False)
+        product = tf.multiply(x, y, name="product")
+        session.run(tf.compat.v1.global_variables_initializer())
+        connection = SimpleNamespace(from_tensor=three.name, to_tensor=y.name)
+        call = session._make_callable_from_options(
+            SimpleNamespace(
+                feed=[x.name],
+                fetch=[product.name],
+                target=[update.name],
+                tensor_connection=[connection],
+                run_options=None,
+            )
+        )
+        assert [call(2.0), call(5.0)] == [[6.0], [15.0]]
+        assert session.run(count) == 2.0
+        with pytest.raises(ValueError, match="takes 2 values"):
+            call(1.0, 2.0)

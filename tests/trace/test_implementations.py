@@ -127,3 +127,5 @@ def test_samplers_with_seeds():
 def test_unknown_attributes():
     with pytest.raises(ValueError, match="'noinline' is no attribute"):
         tf.function(lambda x: x, experimental_attributes={"noinline": True})
+    with pytest.raises(TypeError, match="experimental_attributes is 3"):
+        tf.function(lambda x: x, experimental_attributes=3)

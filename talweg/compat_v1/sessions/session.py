@@ -325,16 +325,15 @@ class Session:
 
         Fetches are a list; targets run; tensors of the graph are fed through its connections.
         """
-        keys, fetches = list(callable_options.feed), list(callable_options.fetch)
         targets = [self._graph.as_graph_element(name) for name in callable_options.target]
-        pairs = [(x.to_tensor, x.from_tensor) for x in callable_options.tensor_connection]
+        fetches = [list(callable_options.fetch), targets]
+        connections = list(callable_options.tensor_connection)
+        keys = [*callable_options.feed, *[each.to_tensor for each in connections]]
+        run, options = self.make_callable(fetches, keys), callable_options.run_options
 
         def call(*values: object, run_metadata: Any = None) -> list:
-            feeds: dict[Any, Any] = dict(zip(keys, values))
-            if pairs:
-                feeds.update(zip([to for to, _ in pairs], self.run([given for _, given in pairs])))
-            options = callable_options.run_options
-            return self.run([fetches, targets], feeds, options, run_metadata)[0]
+            connected = self.run([each.from_tensor for each in connections]) if connections else ()
+            return run(*values, *connected, options=options, run_metadata=run_metadata)[0]
 
         return call
 
