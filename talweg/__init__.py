@@ -41,7 +41,9 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext talweg` in a notebook: the magics of `talweg/command/magics.py`."""
+    """Register the magics of `talweg/command/magics.py`:
+    `%load_ext talweg` in a notebook calls this.
+    """
     import_module("talweg.command.magics").register(shell)
 
 

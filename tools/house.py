@@ -21,6 +21,7 @@ from pathlib import Path
 LONG = 70  # lines of a function
 SHORT = 15  # lines of a function that a reader has in view at once
 VAGUE = {"found", "place"}  # names of anything
+NO_VERBS = {*"A An It One Something That The These This Those What Whether Which Who".split()}
 LOOK_UPS = {
     "OPERATIONS[...]": r"\bOPERATIONS\[\"",
     "look_up_export(...)": r"\bhooks\.look_up_export\(\"",
@@ -68,6 +69,13 @@ def vague_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     return bound & VAGUE
 
 
+def begins_without_verb(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a docstring begins with an article or pronoun; those of properties may."""
+    if any(ast.unparse(mark).endswith(("property", "setter")) for mark in function.decorator_list):
+        return False
+    return (ast.get_docstring(function) or "").split(" ")[0] in NO_VERBS
+
+
 def compares_name(node: ast.AST) -> bool:
     """Whether a node compares the name of a primitive, which its declaration should say."""
     if not isinstance(node, ast.Compare):
@@ -85,6 +93,7 @@ def measure(root: Path) -> dict:
     look_ups: Counter[str] = Counter()
     long: list[str] = []
     vague: list[str] = []
+    verbless: list[str] = []
     total, untyped, bare, skips, compared = 0, 0, 0, 0, 0
     for path in files:
         name, text = path.relative_to(root), path.read_text("utf-8")
@@ -105,6 +114,8 @@ def measure(root: Path) -> dict:
             if isinstance(node, ast.ClassDef):
                 classes[node.name].add(str(name))
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                if begins_without_verb(node):
+                    verbless.append(f"{name}:{node.lineno} {node.name}")
                 length = (node.end_lineno or 0) - node.lineno + 1
                 if length > LONG:
                     long.append(f"{name}:{node.lineno} {node.name} ({length})")
@@ -128,6 +139,7 @@ def measure(root: Path) -> dict:
         "look-ups by string": dict(look_ups),
         "comparisons with prim.name": compared,
         "vague locals in long functions": vague,
+        "docstrings of functions without a verb": verbless,
         "parameters": total,
         "parameters annotated Any": untyped,
         "parameters bare": bare,

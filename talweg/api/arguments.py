@@ -99,7 +99,9 @@ def integer(value: Any, function: str, argument: str) -> Size:
 
 
 def content(value: TensorLike, function: str, argument: str) -> Any:
-    """The elements of a tensor or variable: an array, of ints and symbolic sizes for a symbol."""
+    """Return the elements of a tensor or variable:
+    an array, of ints and symbolic sizes for a symbol.
+    """
     if not isinstance(value, Tensor):
         value = value.value()
     if type(value) is not Symbol:

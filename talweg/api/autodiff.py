@@ -169,7 +169,7 @@ def _is_nothing(leaf: object) -> bool:
 
 
 def _is_one(size: Any, all_together: Any) -> bool:
-    """Whether a leaf has one slice, which goes with every slice of the others."""
+    """Return whether a leaf has one slice, which goes with every slice of the others."""
     return type(size) is int and size == 1 and size is not all_together
 
 

@@ -428,7 +428,7 @@ def disable_op_determinism() -> None:
 
 
 def is_op_determinism_enabled() -> bool:
-    """Whether determinism was asked for."""
+    """Return whether determinism was asked for."""
     return flags.deterministic.get()
 
 

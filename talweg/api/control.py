@@ -30,7 +30,7 @@ IN_FORCE = paths  # imported for what it registers
 
 
 def callable_or_error(value: object, function: str, argument: str) -> Any:
-    """`value`, as AutoGraph has it called, or a TypeError if it cannot be called."""
+    """Return `value`, as AutoGraph has it called, or a TypeError if it cannot be called."""
     if not callable(value):
         raise type_error(
             "TW104",

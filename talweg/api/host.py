@@ -119,7 +119,7 @@ def _put_together(spec: Any, tensors: Iterator) -> Any:
 
 
 def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
-    """Without a function: what makes of one a function of tensors."""
+    """Return a decorator that makes a function of tensors."""
 
     def decorate(func: Callable[..., Any]) -> Any:
         @functools.wraps(func)

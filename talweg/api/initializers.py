@@ -29,7 +29,7 @@ class Initializer:
     """Base of initializers: a configuration, and a value for a shape and dtype."""
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: object) -> Any:
-        """The first value of a variable of this shape and dtype."""
+        """Return the first value of a variable of this shape and dtype."""
         raise NotImplementedError("an initializer says how it makes its value")
 
     def get_config(self) -> dict:
@@ -69,7 +69,7 @@ class Zeros(Initializer):
     """
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
-        """Zeros of this shape and dtype."""
+        """Return zeros of this shape and dtype."""
         return _fill(zeros, shape, dtype, kwargs)
 
 
@@ -83,7 +83,7 @@ class Ones(Initializer):
     """
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
-        """Ones of this shape and dtype."""
+        """Return ones of this shape and dtype."""
         return _fill(ones, shape, dtype, kwargs)
 
 
@@ -106,7 +106,7 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: object) -> Any:
-        """The value in this shape, of this dtype or its own."""
+        """Return the value in this shape, of this dtype or its own."""
         shape = as_shape(_whole_or_part(shape, kwargs)).as_list()
         return constant(self.value, None if dtype is None else as_dtype(dtype), shape)
 
@@ -130,7 +130,7 @@ class RandomUniform(Initializer):
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
-        """Numbers of this shape and dtype."""
+        """Return numbers of this shape and dtype."""
         shape, dtype = _whole_or_part(shape, kwargs), as_dtype(dtype)
         if not dtype.is_floating and not dtype.is_integer:
             raise value_error("TW102", f"Expected float or integer dtype, got {dtype!r}.")
@@ -158,7 +158,7 @@ class RandomNormal(Initializer):
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
-        """Numbers of this shape and dtype."""
+        """Return numbers of this shape and dtype."""
         shape, dtype = _whole_or_part(shape, kwargs), as_dtype(dtype)
         if not dtype.is_floating:
             raise value_error("TW102", f"Expected floating point type, got {dtype!r}.")

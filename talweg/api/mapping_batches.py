@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def together(result: TensorLike, parts: list, size: Size) -> Any:
-    """A nest like `result` of tensors with the batch axis in front, and composites of these."""
+    """Return a nest like `result` of tensors with the batch axis
+    in front, and composites of these.
+    """
     remaining = iter(parts)
     leaves = []
     for leaf in structure.flatten(result):
@@ -36,7 +38,9 @@ def together(result: TensorLike, parts: list, size: Size) -> Any:
 
 
 def _sparse(parts: list, size: int) -> Any:
-    """The sparse tensor of [n, k, rank] indices, [n, k] values and [n, rank] sizes of n slices."""
+    """Return the sparse tensor of [n, k, rank] indices, [n,
+    k] values and [n, rank] sizes of n slices.
+    """
     indices, values, shapes = parts
     count, rank = indices.dims[1:]
     numbers = layout.reshape(

@@ -49,7 +49,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
 
 def _has_parts(leaf: object) -> bool:
-    """Whether a leaf is the spec of a composite of tensors."""
+    """Return whether a leaf is the spec of a composite of tensors."""
     return isinstance(leaf, TypeSpec) and hasattr(leaf, "part_specs")
 
 

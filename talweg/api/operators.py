@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @export("__operators__.add")
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
-    """``x + y``, as the operator does it, of texts too.
+    """Return ``x + y``, as the operator does it, of texts too.
 
     >>> import talweg as tf
     >>> int(tf.__operators__.add(tf.constant(1), 2))
@@ -24,7 +24,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
 
 @export("__operators__.eq")
 def eq(self: Any, other: TensorLike) -> Any:
-    """``self == other``, elementwise.
+    """Return ``self == other``, elementwise.
 
     >>> import talweg as tf
     >>> bool(tf.__operators__.eq(tf.constant(1), 1))
@@ -35,7 +35,7 @@ def eq(self: Any, other: TensorLike) -> Any:
 
 @export("__operators__.ne")
 def ne(self: Any, other: TensorLike) -> Any:
-    """``self != other``, elementwise.
+    """Return ``self != other``, elementwise.
 
     >>> import talweg as tf
     >>> bool(tf.__operators__.ne(tf.constant(1), 1))
@@ -59,7 +59,7 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
 
 @export("__operators__.ragged_getitem")
 def ragged_getitem(rt_input: Any, key: Any) -> Any:
-    """``rt_input[key]`` of a ragged tensor.
+    """Return ``rt_input[key]`` of a ragged tensor.
 
     >>> import talweg as tf
     >>> tf.__operators__.ragged_getitem(tf.ragged.constant([[1], [2, 3]]), 1).numpy().tolist()

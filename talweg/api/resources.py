@@ -16,7 +16,7 @@ from talweg.eager.convert import convert_to_tensor
     "compat.v1.saved_model.experimental.TrackableResource",
 )
 class TrackableResource(AutoTrackable):
-    """Something that functions use and that is no variable, such as a lookup table.
+    """An object that functions use and that is no variable, such as a lookup table.
 
     >>> import talweg as tf
     >>> words = tf.lookup.KeyValueTensorInitializer(["a"], [1])

@@ -75,7 +75,7 @@ class TensorFlowFinder:
 
 
 def exists(name: str) -> bool:
-    """Whether `name`, relative to `tf`, is a module."""
+    """Return whether `name`, relative to `tf`, is a module."""
     name = without_v2(name)
     head = name.split(".")[0]
     return (
@@ -148,7 +148,7 @@ def as_tensorflow() -> Any:
 
 
 def wants_keras_two() -> bool:
-    """Whether the environment says that `tf.keras` is Keras 2, the package `tf_keras`."""
+    """Return whether the environment says that `tf.keras` is Keras 2, the package `tf_keras`."""
     return os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True")
 
 

@@ -39,7 +39,7 @@ class TracedFunction(Protocol[P, R_co]):
     ) -> TracedFunction[Q, R_co]: ...
 
     def get_concrete_function(self, *args: object, **kwargs: object) -> ConcreteFunction:
-        """The trace for arguments, or for specs of them."""
+        """Return the trace for arguments, or for specs of them."""
         ...
 
     def experimental_get_tracing_count(self) -> int:
@@ -51,7 +51,7 @@ class TracedFunction(Protocol[P, R_co]):
         ...
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """The signatures of all traces, as text."""
+        """Return the signatures of all traces, as text."""
         ...
 
     def retracing_reasons(self) -> list[str]:

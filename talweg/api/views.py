@@ -101,7 +101,7 @@ def fold_content(title: str, content: str) -> str:
 
 
 def facts_of(array: np.ndarray) -> str:
-    """The range and mean of numbers, and how many of them are NaN or infinite."""
+    """Return the range and mean of numbers, and how many of them are NaN or infinite."""
     if array.dtype.kind not in "fiu" or array.size < 2:
         return ""
     wide = array.astype(np.float64)
@@ -129,7 +129,9 @@ def pictures_of(array: np.ndarray) -> list[str]:
 
 
 def looks_like_images(array: np.ndarray) -> bool:
-    """Whether an array is [height, width, 1, 3 or 4] or a batch of these, of bytes or of 0 to 1."""
+    """Return whether an array is [height, width, 1,
+    3 or 4] or a batch of these, of bytes or of 0 to 1.
+    """
     if array.ndim not in (3, 4) or array.shape[-1] not in (1, 3, 4) or not array.size:
         return False
     if min(array.shape[-3:-1]) < SMALLEST:
@@ -184,7 +186,7 @@ def histogram(array: np.ndarray) -> str:
 
 
 def of_dataset(dataset: Any) -> str:
-    """A dataset: how many elements, and what an element is made of."""
+    """Return a dataset: how many elements, and what an element is made of."""
     count = int(dataset.cardinality())
     size = {-1: "infinitely many", -2: "an unknown number of"}.get(count, str(count))
     rows = [
@@ -201,7 +203,7 @@ def kind_of(spec: TensorSpec) -> str:
 
 
 def leaves_of(nest: TensorSpec | dict[Any, Any], name: str = "") -> Iterable[tuple[str, Any]]:
-    """The leaves of a nest, with where they are."""
+    """Return the leaves of a nest, with where they are."""
     if isinstance(nest, dict):
         for key, part in nest.items():
             yield from leaves_of(part, f"{name}[{key!r}]")
@@ -214,7 +216,7 @@ def leaves_of(nest: TensorSpec | dict[Any, Any], name: str = "") -> Iterable[tup
 
 
 def of_function(function: Any) -> str:
-    """A traced function: its traces, and why there is more than one."""
+    """Return a traced function: its traces, and why there is more than one."""
     traces = function.all_traces()
     name = html.escape(function.name)
     count = function.experimental_get_tracing_count()
@@ -235,7 +237,7 @@ def short_signature(trace: Any) -> str:
 
 
 def of_trace(trace: Any) -> str:
-    """A trace of a function: what it takes and gives, and its variables."""
+    """Return a trace of a function: what it takes and gives, and its variables."""
     signature = html.escape(trace.pretty_printed_signature())
     rows = [(v.name.split(":")[0], str(v.shape), name_of(v.dtype)) for v in trace.variables]
     variables = table(("variable", "shape", "dtype"), rows) if rows else ""
@@ -258,7 +260,7 @@ def of_ragged(tensor: Any) -> str:
 
 
 def of_sparse(tensor: Any) -> str:
-    """A sparse tensor: its shape, how much of it is there, and the first values."""
+    """Return a sparse tensor: its shape, how much of it is there, and the first values."""
     head = f"<b>tf.SparseTensor</b> shape {tensor.shape}, {tensor.dtype.name}"
     if hasattr(tensor.values, "node"):
         return f'{head} <span style="{GREY}">(values come when the graph runs)</span>'
@@ -277,7 +279,7 @@ def cut(text: str) -> str:
 
 
 def of_module(module: Any) -> str:
-    """A module or model: its variables, how many numbers they have, and what is trained."""
+    """Return a module or model: its variables, how many numbers they have, and what is trained."""
     variables = list(module.variables)
     sizes = [int(np.prod(tuple(v.shape))) for v in variables]
     trained = sum(size for v, size in zip(variables, sizes) if v.trainable)

@@ -55,7 +55,7 @@ sys.stderr.write("\\n" + json.dumps([status, seconds, peak]))
 
 
 class Measured(NamedTuple):
-    """One number."""
+    """A number that was measured."""
 
     name: str
     value: float
@@ -105,7 +105,7 @@ def progress(word: str = "measuring") -> Iterator[Callable[[str], None]]:
 
 
 def best(call: Callable[[], Any]) -> float:
-    """Seconds of a call: the least of some rounds."""
+    """Return seconds of a call: the least of some rounds."""
     call()
     start = time.perf_counter()
     call()
@@ -142,7 +142,7 @@ def machine(note: Callable[[str], None] = lambda text: None) -> list[Measured]:
 
 
 def best_start(code: str) -> float:
-    """Seconds of a process that runs a line."""
+    """Return seconds of a process that runs a line."""
     times = []
     for _ in range(3):
         start = time.perf_counter()
@@ -189,7 +189,9 @@ def step_costs() -> list[Measured]:
 
 
 def network() -> tuple[Any, Any]:
-    """A training step of three dense layers (64 -> 128 -> 128 -> 10) on 32 rows, and its rows."""
+    """Return a training step
+    of three dense layers (64 -> 128 -> 128 -> 10) on 32 rows, and its rows.
+    """
     variable, tape = look_up("Variable"), look_up("GradientTape")
     relu, mean, square = look_up("nn.relu"), look_up("reduce_mean"), look_up("square")
     random = np.random.default_rng(0)
@@ -247,7 +249,7 @@ def of_program(options: argparse.Namespace) -> int:
 
 
 def child(arguments: list[str], executor: str) -> tuple[int, float, float]:
-    """Status, seconds and kilobytes at most of the program in a process of its own."""
+    """Return status, seconds and peak kilobytes of the program in a process of its own."""
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     environment = os.environ | {"TALWEG_EXECUTOR": executor, "PYTHONPATH": path}

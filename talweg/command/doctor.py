@@ -89,7 +89,7 @@ def choose_findings(report: Report, select: str | None, ignore: str | None) -> A
 
 
 def codes_of(text: str | None) -> tuple[str, ...]:
-    """`TW604, 62` as beginnings of codes.
+    """Return `TW604, 62` as beginnings of codes.
 
     >>> codes_of("TW604, 62")
     ('TW604', 'TW62')

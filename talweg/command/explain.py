@@ -77,7 +77,9 @@ def titles() -> dict[str, str]:
 
 
 def about_words(text: str) -> str:
-    """The codes whose titles have all words of a text, a line each; "" for a code or none."""
+    """Return the codes whose titles have all words of a text,
+    a line each; "" for a code or none.
+    """
     words = re.findall(r"[a-z_]{2,}|\b0\b", text.lower())
     if not words or re.fullmatch(r"(tw)?\d+", text.strip().lower()):
         return ""
@@ -86,7 +88,7 @@ def about_words(text: str) -> str:
 
 
 def has_words(title: str, words: list[str]) -> bool:
-    """Whether each word begins one of a title's, in which "is 0" is read as "is zero".
+    """Return whether each word begins one of a title's, in which "is 0" is read as "is zero".
 
     >>> has_words("the gradient is 0 because ...", ["zero", "grad"])
     True

@@ -49,9 +49,11 @@ def tell(
 
 
 def lines_of(error: BaseException, whole: bool = False) -> list[str]:
-    """The traceback as Python prints it, without what lies around and between the program."""
-    found = traceback.TracebackException.from_exception(error)
-    pending: list[tuple[Any, Any]] = [(found, error)]
+    """Return the traceback as Python prints it,
+    without what lies around and between the program.
+    """
+    whole_report = traceback.TracebackException.from_exception(error)
+    pending: list[tuple[Any, Any]] = [(whole_report, error)]
     while pending:
         part, own = pending.pop()
         if part is None or own is None:
@@ -61,13 +63,15 @@ def lines_of(error: BaseException, whole: bool = False) -> list[str]:
             part.__cause__ = part.__cause__ if has_own_frames(part.__cause__) else None
             part.__context__ = part.__context__ if has_own_frames(part.__context__) else None
         pending += [(part.__cause__, own.__cause__), (part.__context__, own.__context__)]
-    return list(found.format())
+    return list(whole_report.format())
 
 
 def select_frames(
     stack: traceback.StackSummary, error: BaseException, whole: bool
 ) -> traceback.StackSummary:
-    """The frames that are the program's, or all of them if `whole` or if talweg is to blame."""
+    """Return the frames that are the program's,
+    or all of them if `whole` or if talweg is to blame.
+    """
     frames = list(stack)
     while len(frames) > 1 and is_inner(frames[0].filename):
         frames.pop(0)  # how the program was started
@@ -80,7 +84,7 @@ def select_frames(
 
 
 def has_own_frames(part: Any) -> bool:
-    """Whether an error before another one happened in the program itself."""
+    """Return whether an error before another one happened in the program itself."""
     return part is not None and not is_inner(part.stack[-1].filename if part.stack else "<frozen")
 
 
@@ -104,7 +108,9 @@ def own_line(trace: TracebackType | None) -> tuple[str, int] | None:
 
 
 def missing_name(error: BaseException | None) -> str:
-    """The name relative to `tf` whose absence an error is about; "" if it is about others."""
+    """Return the name relative to `tf`
+    whose absence an error is about; "" if it is about others.
+    """
     while error is not None:
         text = str(error)
         pattern = _NAME if isinstance(error, AttributeError) else _MODULE

@@ -59,7 +59,7 @@ def add_program(parser: argparse.ArgumentParser, optional: bool = False) -> None
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """The option for output that programs read."""
+    """Add the option for output that programs read."""
     parser.add_argument(
         "--json",
         action="store_true",
@@ -81,7 +81,7 @@ def first_uses(program: UserProgram) -> list[NameUse]:
 
 
 def is_first(program: UserProgram, options: argparse.Namespace) -> bool:
-    """Whether `import tensorflow` gives TensorFlow 1; says so if that was found out."""
+    """Return whether `import tensorflow` gives TensorFlow 1; says so if that was found out."""
     if options.v1 or options.v2:
         return options.v1
     uses = first_uses(program)

@@ -51,7 +51,7 @@ class Page:
 
 
 def frame_picture(pictures: list[Any]) -> Page:
-    """Pictures in a frame of their own, so that their script meets no other."""
+    """Return pictures in a frame of their own, so that their script meets no other."""
     if not pictures:
         return Page("there is no graph to draw", "there is no graph to draw")
     content = html.escape(page.draw(pictures), quote=True)

@@ -82,12 +82,12 @@ def python_of(number: int, text: str) -> Cell:
 
 
 def is_special(line: str) -> bool:
-    """Whether a line is a magic, a call of the shell or a question."""
+    """Return whether a line is a magic, a call of the shell or a question."""
     return bool(_SPECIAL.match(line) or _ASSIGNED.match(line))
 
 
 def parses(text: str) -> bool:
-    """Whether a text is Python as it stands."""
+    """Return whether a text is Python as it stands."""
     try:
         ast.parse(text)
     except (SyntaxError, ValueError):

@@ -78,7 +78,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def is_name(word: str) -> bool:
-    """Whether a word is exactly the name of something there."""
+    """Return whether a word is exactly the name of something there."""
     name = word.removeprefix("tf.")
     return resolve(name).there and (name in TABLE or find_shared_name(name) in TABLE)
 
@@ -96,7 +96,9 @@ def tensorflows(word: str) -> str | None:
 
 
 def without_namespace(word: str) -> str | None:
-    """The name that only TensorFlow has of which a word is the last part; None if there is none."""
+    """Return the name that only TensorFlow has of
+    which a word is the last part; None if there is none.
+    """
     last = f".{word.removeprefix('tf.')}"
     found = [name for name in sorted(absent()) if name.endswith(last)]
     operation = f"raw_ops{last}"
@@ -119,13 +121,13 @@ def list_names(names: Iterable[str], options: argparse.Namespace) -> list[str]:
 
 
 def matches(text: str, words: list[str]) -> bool:
-    """Whether all words are in a text."""
+    """Return whether all words are in a text."""
     lowered = text.lower()
     return all(word in lowered for word in words)
 
 
 def search_names(words: list[str], options: argparse.Namespace) -> list[dict]:
-    """Names with all words in them, then those whose description has them."""
+    """Return names with all words in them, then those whose description has them."""
     names = sorted(list_names(TABLE, options))
     first = [name for name in names if matches(name, words)]
     if not first:  # perhaps a name of TensorFlow 1
@@ -187,7 +189,9 @@ def one(name: str, as_json: bool) -> int:
 
 
 def signature_text(name: str, value: Any) -> str:
-    """A function's name with its parameters, a line for each where they do not fit into one."""
+    """Return a function's name with its parameters,
+    a line for each where they do not fit into one.
+    """
     try:
         text = f"{name}{inspect.signature(value)}"
     except (TypeError, ValueError):
@@ -244,7 +248,7 @@ def of_program(options: argparse.Namespace) -> int:
 
 
 def is_refused(name: str) -> bool:
-    """Whether a name is there so that programs get as far as its use, which raises."""
+    """Return whether a name is there so that programs get as far as its use, which raises."""
     return resolve(name).there and never(name) is not None
 
 

@@ -44,7 +44,9 @@ class UserProgram(NamedTuple):
         return self.path.endswith(".ipynb")
 
     def parts(self) -> list[tuple[str, str]]:
-        """Its text, with what tracebacks call it; a notebook's cells one by one, as Python."""
+        """Return its text, with what tracebacks call it;
+        a notebook's cells one by one, as Python.
+        """
         if self.is_notebook:
             return [(cell.file(self.path), cell.source) for cell in notebook.cells(self.path)]
         return [(self.path, decode_source(Path(self.path).read_bytes()))]
@@ -113,7 +115,7 @@ def as_main(program: UserProgram, main: ModuleType, first: bool = False) -> Iter
 
 @contextmanager
 def search_first(folder: str) -> Iterator[None]:
-    """Modules are looked for in `folder` first."""
+    """Look for modules in `folder` first, in the block."""
     sys.path.insert(0, folder)
     try:
         yield
@@ -123,7 +125,7 @@ def search_first(folder: str) -> Iterator[None]:
 
 
 def decode_source(data: bytes) -> str:
-    """Python's text, in the encoding it names."""
+    """Return Python's text, in the encoding it names."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return io.TextIOWrapper(io.BytesIO(data), encoding).read()
 

@@ -44,7 +44,7 @@ class Gradients(Observer):
     def gradient_taken(
         self, sources: list, gradients: list, wanted: bool, explain: Callable[[Any], Any]
     ) -> None:
-        """A gradient was taken."""
+        """Note that a gradient was taken."""
         if wanted:
             return
         absent = [

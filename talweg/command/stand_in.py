@@ -30,7 +30,9 @@ NAME, FIRST = "tensorflow", "compat.v1"
 
 @contextmanager
 def standing_in(first: bool = False) -> Iterator[Any]:
-    """talweg under the name `tensorflow` inside the block; `first`: that of TensorFlow 1."""
+    """Install talweg under the name `tensorflow` inside the block;
+    `first`: that of TensorFlow 1.
+    """
     before = {name: module for name, module in sys.modules.copy().items() if is_below(name)}
     finders, was_eager = list(sys.meta_path), Context.first_base is None
     as_tensorflow()
@@ -58,7 +60,9 @@ def to_eager() -> None:
 
 
 def stand_in_for_good(first: bool = False) -> Any:
-    """talweg under the name `tensorflow` for the rest of the process; what `tensorflow` is then."""
+    """Install talweg as `tensorflow` for the rest of the process;
+    return what `tensorflow` is then.
+    """
     context = standing_in(first)
     _for_good.append(context)  # a context that nobody holds would end
     context.__enter__()
@@ -69,13 +73,13 @@ _for_good: list[Any] = []
 
 
 def is_below(name: str) -> bool:
-    """Whether a module is `tensorflow` or below it."""
+    """Return whether a module is `tensorflow` or below it."""
     return name == NAME or name.startswith(f"{NAME}.")
 
 
 @contextmanager
 def first_generation() -> Iterator[None]:
-    """The program's imports of `tensorflow` give `compat.v1`; operations go to graphs."""
+    """Give `compat.v1` to imports of `tensorflow` in the block; operations go to graphs."""
     plain = builtins.__import__
     v1 = look_up(FIRST)
     v1.__dict__.setdefault("__version__", talweg.__version__)
@@ -118,6 +122,6 @@ def import_first(
 
 
 def is_own(globals: dict | None) -> bool:
-    """Whether an import stands in the program itself: neither installed nor talweg's."""
+    """Return whether an import stands in the program itself: neither installed nor talweg's."""
     file = (globals or {}).get("__file__") or ""
     return not (is_inner(file) or f"{os.sep}site-packages{os.sep}" in file)

@@ -1,4 +1,4 @@
-"""Which names of TensorFlow a program uses, and where: read from its text, nothing is run.
+"""List the names of TensorFlow that a program uses, and where: from its text, nothing is run.
 
 Follows what `import` and plain assignments bind (`import tensorflow as tf`, `from tensorflow import
 keras`, `layers = tf.layers`), and the modules beside the program that it imports.  A name that a
@@ -51,8 +51,9 @@ class Reading(NamedTuple):
         return first if len(first) >= len(second) else []
 
     def missing(self, first: bool = False) -> list[NameUse]:
-        """The uses of names that talweg does not have, one for each name and line; `first` if the
-        program is served as one of TensorFlow 1.  What may be missing does not count."""
+        """Return the uses of names that talweg does not have, one for each name and line; `first`
+        if the program is served as one of TensorFlow 1.  What may be missing does not count.
+        """
         found = {}
         for use in self.uses:
             place = (use.name, use.file, use.line)
@@ -171,7 +172,7 @@ class Reader(ast.NodeVisitor):
         self.uses.append(NameUse(name, self.file, line, written, node not in self.unsure))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """A chain of names, the longest one."""
+        """Visit a chain of names, the longest one."""
         chain = split_dotted(node)
         if chain is None:
             self.generic_visit(node)
@@ -194,7 +195,7 @@ def find_questioned(node: ast.AST) -> list[ast.AST]:
 
 
 def catches_missing(node: ast.Try, handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches the absence of a name that a version may lack."""
+    """Return whether a handler catches the absence of a name that a version may lack."""
     if handler.type is not None:
         return bool(_MISSING.search(ast.unparse(handler.type)))
     return all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body)
@@ -203,7 +204,9 @@ def catches_missing(node: ast.Try, handler: ast.ExceptHandler) -> bool:
 def list_imports(
     node: ast.Import | ast.ImportFrom, package: str = ""
 ) -> Iterator[tuple[str, str, str]]:
-    """(module or name, the name it is bound to or "", as written) of each part of an import."""
+    """Yield (module or name, the name it is bound to or "",
+    as written) of each part of an import.
+    """
     if isinstance(node, ast.Import):
         for alias in node.names:
             head = alias.name.partition(".")[0]
@@ -229,7 +232,7 @@ def list_imports(
 
 
 def split_dotted(node: ast.AST) -> list[str] | None:
-    """`a.b.c` as its parts; None for other expressions."""
+    """Return `a.b.c` as its parts; None for other expressions."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

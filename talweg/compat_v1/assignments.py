@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _variable(ref: object, function: str) -> Iterator[Any]:
-    """The variable to change; for the result of a change, its variable, after that change."""
+    """Give the variable to change; for the result of a change, its variable, after that change."""
     if type(ref) is Symbol and ref.node.prim.role is Role.WRITE:
         with ref.graph.control_dependencies([ref]):
             yield ref.node.params["variable"].variable

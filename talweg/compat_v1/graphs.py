@@ -68,7 +68,9 @@ def get_default_graph() -> Any:
 
 @implement_hook("default_graph")
 def default_graph() -> Any:
-    """The graph entered last outside of functions, or this thread's own, made on first use."""
+    """Return the graph entered last outside of functions,
+    or this thread's own, made on first use.
+    """
     base = dispatch.context.base
     while base is not None and base.building_function:
         base = base.outer

@@ -62,7 +62,9 @@ class Initializer:
         dtype: DTypeLike | None = None,
         partition_info: Any = None,
     ) -> Any:
-        """The first value of a variable of this shape and dtype (the initializer's own if None)."""
+        """Return the first value of a variable of this shape
+        and dtype (the initializer's own if None).
+        """
         return self.make(shape, self.dtype if dtype is None else as_dtype(dtype))
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
@@ -146,7 +148,7 @@ class Constant(Initializer):
         partition_info: Any = None,
         verify_shape: ShapeLike | None = None,
     ) -> Any:
-        """The value in this shape and dtype."""
+        """Return the value in this shape and dtype."""
         dtype = self.dtype if dtype is None else as_dtype(dtype)
         verify = self._verify if verify_shape is None else verify_shape
         array = np.asarray(to_array(self.value, dtype))
@@ -414,7 +416,9 @@ class Orthogonal(Initializer):
 
 
 def orthogonal(shape: ShapeLike, draw: Callable[..., Any]) -> Any:
-    """A tensor of `shape` that is orthogonal as a matrix of the last axis, from normal numbers."""
+    """Return a tensor of `shape` that is orthogonal as a matrix
+    of the last axis, from normal numbers.
+    """
     sizes = sizes_of(shape)
     if len(sizes) < 2:
         raise value_error(

@@ -25,7 +25,7 @@ class LossScale:
     """A number by which a loss is multiplied; subclasses say how it changes."""
 
     def __call__(self) -> Any:
-        """The number, a float32 scalar."""
+        """Return the number, a float32 scalar."""
         raise NotImplementedError
 
     def update(self, grads: TensorLike) -> tuple:
@@ -48,7 +48,7 @@ class FixedLossScale(LossScale):
         self._value = float(loss_scale_value)
 
     def __call__(self) -> Any:
-        """The number, a float32 scalar."""
+        """Return the number, a float32 scalar."""
         return look_up("constant")(self._value, float32)
 
     def update(self, grads: TensorLike) -> tuple:
@@ -91,7 +91,7 @@ class DynamicLossScale(LossScale):
     multiplier = property(lambda self: self._config[2], doc="By how much it changes.")
 
     def __call__(self) -> Any:
-        """The number, a float32 scalar."""
+        """Return the number, a float32 scalar."""
         return self._scale.read_value()
 
     def update(self, grads: TensorLike) -> tuple:

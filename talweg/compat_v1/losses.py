@@ -80,7 +80,9 @@ def _name_scope_of(scope: str | None, default: str) -> Iterator[None]:
 
 
 def _fitting(losses: Any, weights: Any) -> Any:
-    """The weights; ValueError unless they are a scalar, or each size is 1 or that of the losses."""
+    """Return the weights;
+    ValueError unless they are a scalar, or each size is 1 or that of the losses.
+    """
     if weights.shape.rank == 0:
         return weights
     if None in (weights.shape.rank, losses.shape.rank):

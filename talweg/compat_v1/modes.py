@@ -112,7 +112,7 @@ def disable_resource_variables() -> None:
 
 
 def is_resource(use_resource: bool | None) -> bool:
-    """Whether a variable made with this `use_resource` is a resource variable."""
+    """Return whether a variable made with this `use_resource` is a resource variable."""
     return _ModeSwitches.resource_variables if use_resource is None else bool(use_resource)
 
 

@@ -49,7 +49,7 @@ class Template:
                 pass
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        """The function's result, with its variables shared.
+        """Return the function's result, with its variables shared.
 
         ValueError where a later call makes trainable variables, or in a graph others.
         """

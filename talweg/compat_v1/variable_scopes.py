@@ -223,14 +223,14 @@ class variable_scope:
 
 @contextlib.contextmanager
 def _no_names() -> Iterator[str]:
-    """The name scope in force."""
+    """Give the name scope in force."""
     base = dispatch.context.base
     yield "" if base is None else base.scope
 
 
 @contextlib.contextmanager
 def operation_scope(name: str) -> Iterator[str]:
-    """A name scope of the graph in force, or of eager variables."""
+    """Enter a name scope of the graph in force, or of eager variables."""
     base = dispatch.context.base
     scope = name_scope(name) if base is None else base.name_scope(name)
     with scope as prefix:

@@ -248,7 +248,7 @@ def default_initializer(name: str, dtype: DTypeLike) -> Any:
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments."""
+    """Return whether a function can be called without arguments."""
     try:
         inspect.signature(function).bind()
     except TypeError:
@@ -298,7 +298,7 @@ def current_store() -> Any:
 
 @contextlib.contextmanager
 def with_variable_store(own: Any) -> Iterator[None]:
-    """A block whose variables are got from `own`, as Keras 2 keeps those of a layer."""
+    """Get the block's variables from `own`, as Keras 2 keeps those of a layer."""
     before, scope = _outside.lent, store().scope
     _outside.lent = own
     try:
@@ -483,7 +483,7 @@ def _check_dtype(name: str, dtype: Any, initializer: Any) -> None:
 
 
 def _names(function: Any, argument: str) -> bool:
-    """Whether a function has an argument of this name."""
+    """Return whether a function has an argument of this name."""
     try:
         return argument in inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -491,7 +491,7 @@ def _names(function: Any, argument: str) -> bool:
 
 
 def _takes(function: Any, argument: str) -> bool:
-    """Whether a function has an argument of this name, or takes any."""
+    """Return whether a function has an argument of this name, or takes any."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):

@@ -34,7 +34,9 @@ MOVING_AVERAGE_VARIABLES, TABLE_INITIALIZERS = "moving_average_variables", "tabl
 
 
 def in_a_graph() -> bool:
-    """Whether a variable made now is one of a graph: also inside of a function of that graph."""
+    """Return whether a variable made now is one of a graph:
+    also inside of a function of that graph.
+    """
     base = dispatch.context.base
     return base is not None and variable_class(base) is GraphVariable
 

@@ -37,7 +37,7 @@ class Replay:
         self.graph, self.handles = graph, handles
 
     def __call__(self, fetches: list, feeds: dict) -> list:
-        """The values of nodes, where `feeds` are given; None for operations."""
+        """Return the values of nodes, where `feeds` are given; None for operations."""
         done: dict[Any, Any] = dict(feeds)
         roots = [fetch.node for fetch in fetches]
         for node in schedule(roots, lambda node: () if node in feeds else sources_of(node)):
@@ -105,7 +105,9 @@ class WrappedFunction:
         return Function(run, name, autograph=False)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        """The results for these arguments, in the order of the signature or by their names."""
+        """Return the results for these arguments,
+        in the order of the signature or by their names.
+        """
         names = [x.op.name for x in self.inputs]
         given = list(args) + [kwargs[name] for name in names[len(args) :] if name in kwargs]
         if len(given) != len(self.inputs):

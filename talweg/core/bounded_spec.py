@@ -64,7 +64,9 @@ class BoundedTensorSpec(TensorSpec):
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> BoundedTensorSpec:
-        """The spec with shape, dtype and bounds of another; the dtype's own where it has none."""
+        """Return the spec with shape, dtype and bounds of another;
+        the dtype's own where it has none.
+        """
         dtype = as_dtype(spec.dtype)
         low, high = getattr(spec, "minimum", dtype.min), getattr(spec, "maximum", dtype.max)
         return cls(spec.shape, dtype, low, high, name or spec.name)
@@ -73,7 +75,9 @@ class BoundedTensorSpec(TensorSpec):
         return self._shape, self._dtype, self._minimum, self._maximum, self._name
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a tensor or spec has this dtype and a compatible shape; bounds are not asked."""
+        """Return whether a tensor or spec has this dtype
+        and a compatible shape; bounds are not asked.
+        """
         return TensorSpec(self._shape, self._dtype).is_compatible_with(spec_or_value)
 
     def _without_bounds(self) -> TensorSpec:

@@ -117,7 +117,7 @@ class DeclarationError(TypeError):
 
 @contextmanager
 def _new(name: str, doc: str | None) -> Iterator[Primitive]:
-    """A primitive that is being declared; it is in the registry when nothing was refused."""
+    """Declare a primitive; it is in the registry when nothing was refused."""
     if name in REGISTRY:
         raise DeclarationError(f"primitive {name!r} is declared twice")
     if not doc:
@@ -224,7 +224,7 @@ def _read_no_gradient(prim: Primitive, fields: dict) -> None:
 
 
 def _refuse_strangers(prim: Primitive, field: str, named: Sequence[Any] | dict) -> None:
-    """DeclarationError where a field tells of operands that there are not."""
+    """Raise DeclarationError where a field tells of operands that there are not."""
     for name in named:
         if name not in prim.operands:
             raise DeclarationError(
@@ -234,7 +234,9 @@ def _refuse_strangers(prim: Primitive, field: str, named: Sequence[Any] | dict) 
 
 
 def refuse_unknown(declared: str, fields: Iterable[str], known: Iterable[str]) -> None:
-    """DeclarationError where a class body has a name that means nothing: it would do nothing."""
+    """Raise DeclarationError where a class body has a name
+    that means nothing: it would do nothing.
+    """
     for name in fields:
         if name.startswith("__"):
             continue
@@ -295,7 +297,7 @@ def suggest_cast(name: str, dtype: DType, other: str, of_other: DType) -> str:
 def check_dtype(
     name: str, operand: str, dtype: DType, accepts: frozenset[DType] | set[DType] | None
 ) -> None:
-    """InvalidArgumentError unless `dtype` is one of `accepts`."""
+    """Raise InvalidArgumentError unless `dtype` is one of `accepts`."""
     if accepts is not None and dtype not in accepts:
         allowed = ", ".join(sorted(d.name for d in accepts))
         floats = sorted(d.name for d in accepts if d.name == "float32")

@@ -250,7 +250,7 @@ def _normal(total: dict, constant: int) -> Size:
 
 
 def _exact(dim: Dim, divisor: Size) -> Size | None:
-    """dim / divisor where that is a polynomial; else None."""
+    """Return dim / divisor where that is a polynomial; else None."""
     if type(divisor) is int:
         if divisor and all(f % divisor == 0 for _, f in _all_terms(dim)):
             return _normal({a: f // divisor for a, f in dim.terms}, dim.constant // divisor)
@@ -330,7 +330,7 @@ def _apply_to_bounds(apply: Callable, a: int | None, b: int | None) -> int | Non
 
 
 def _may_be(gap: Dim) -> bool:
-    """Whether `gap` may be 0."""
+    """Return whether `gap` may be 0."""
     low, high = bounds(gap)
     if (low is not None and low > 0) or (high is not None and high < 0):
         return False
@@ -347,7 +347,7 @@ def _gcd(a: int, b: int) -> int:
 
 
 def _less(gap: Size, limit: int, left: Dim, sign: str, right: Size) -> bool:
-    """Whether gap < limit."""
+    """Return whether gap < limit."""
     if type(gap) is int:
         return gap < limit
     low, high = bounds(gap)
@@ -387,12 +387,12 @@ def of_atom(atom: Atom) -> Dim:
 
 
 def is_symbolic(dims: tuple) -> bool:
-    """Whether a tuple of dimensions holds one that is not a plain number."""
+    """Return whether a tuple of dimensions holds one that is not a plain number."""
     return any(type(size) is Dim for size in dims)
 
 
 def differ(a: Size, b: Size) -> bool:
-    """Whether two sizes certainly differ."""
+    """Return whether two sizes certainly differ."""
     try:
         return a != b
     except NeedsStaticError:
@@ -400,7 +400,7 @@ def differ(a: Size, b: Size) -> bool:
 
 
 def same(a: Size, b: Size) -> bool:
-    """Whether two sizes are certainly equal."""
+    """Return whether two sizes are certainly equal."""
     try:
         return a == b
     except NeedsStaticError:
@@ -408,12 +408,12 @@ def same(a: Size, b: Size) -> bool:
 
 
 def same_dims(left: tuple, right: tuple) -> bool:
-    """Whether two shapes are certainly equal."""
+    """Return whether two shapes are certainly equal."""
     return left is right or (len(left) == len(right) and all(map(same, left, right)))
 
 
 def below(a: Size, b: Size) -> bool:
-    """Whether a < b for certain."""
+    """Return whether a < b for certain."""
     try:
         return a < b
     except NeedsStaticError:
@@ -421,17 +421,17 @@ def below(a: Size, b: Size) -> bool:
 
 
 def dims_differ(left: tuple, right: tuple) -> bool:
-    """Whether two shapes certainly differ."""
+    """Return whether two shapes certainly differ."""
     return len(left) != len(right) or any(map(differ, left, right))
 
 
 def largest(a: Size, b: Size) -> Size:
-    """max(a, b)."""
+    """Return max(a, b)."""
     return _choose_extreme("max", a, b)
 
 
 def smallest(a: Size, b: Size) -> Size:
-    """min(a, b)."""
+    """Return min(a, b)."""
     return _choose_extreme("min", a, b)
 
 
@@ -459,7 +459,8 @@ def broadcast(a: Size, b: Size) -> Size:
 
 
 def resolve_size(n: Size, total: Size, others: Size, dims: tuple = (), around: tuple = ()) -> Size:
-    """n, a size asked for in a reshape to others * n == total elements; -1 stands for the rest.
+    """Return n, a size asked for in a reshape to others * n == total elements; -1 stands for the
+    rest.
 
     `dims` is the shape before, `around` the other sizes asked for: if there are no elements, n is
     what the sizes other than 0 leave.

@@ -243,7 +243,7 @@ _ALIASES = {"half": float16, "float": float32, "double": float64, "np.bool": boo
 
 
 def is_known(dtype: np.dtype) -> bool:
-    """Whether there is a DType of a NumPy dtype."""
+    """Return whether there is a DType of a NumPy dtype."""
     try:
         of_numpy(dtype)
     except TypeError:

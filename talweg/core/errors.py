@@ -305,13 +305,16 @@ def type_error(code: str, happened: str, expected: str = "", hint: str = "") -> 
 
 
 def is_coded(error: BaseException) -> bool:
-    """Whether an error is a refusal of ours: no OpError, but with a code of the catalogue."""
+    """Return whether an error is a refusal of ours:
+    no OpError, but with a code of the catalogue.
+    """
     refusals = ValueError, TypeError, IndexError, NotImplementedError
     return isinstance(error, refusals) and _CODED.search(str(error)) is not None
 
 
 def lacks_memory(error: BaseException | None) -> bool:
-    """Whether an error is want of memory: MemoryError, or a library that there is no room for.
+    """Return whether an error is want of memory: MemoryError, or a library that there is no room
+    for.
 
     Libraries raise an ImportError of their own from that of one of their parts.
     """

@@ -51,5 +51,5 @@ def fall_back(error: Exception, function: Callable[..., Any], args: tuple, kwarg
 
 
 def operator_falls_back(error: Exception, operation: str, *operands: object) -> Any:
-    """Like `fall_back`, of a Python operator."""
+    """Fall back as `fall_back` does, for a Python operator."""
     return fall_back(error, hooks.look_up_export(OPERATORS[operation]), operands, {})

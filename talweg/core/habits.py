@@ -180,7 +180,7 @@ class Habit:
 
 @boundary
 def refuse_items(self: Any, key: int, value: float | None = None) -> None:
-    """TypeError: tensors never change."""
+    """Raise TypeError: tensors never change."""
     raise type_error(
         "TW104",
         f"{type(self).__name__!r} object does not support item assignment: tensors never change",
@@ -191,7 +191,7 @@ def refuse_items(self: Any, key: int, value: float | None = None) -> None:
 
 @boundary
 def refuse_deletion(self: Any, key: int) -> None:
-    """TypeError: tensors keep their elements."""
+    """Raise TypeError: tensors keep their elements."""
     raise type_error(
         "TW104",
         f"{type(self).__name__!r} object does not support item deletion",
@@ -201,7 +201,7 @@ def refuse_deletion(self: Any, key: int) -> None:
 
 @boundary
 def refuse_variable_items(self: Any, key: int, value: float | None = None) -> None:
-    """TypeError: elements of variables are assigned by a method."""
+    """Raise TypeError: elements of variables are assigned by a method."""
     raise type_error(
         "TW104",
         f"{type(self).__name__!r} object does not support item assignment",
@@ -230,6 +230,6 @@ def without_habits(names: list[str], cls: type) -> list[str]:
 
 
 def is_habit(cls: type, name: str) -> bool:
-    """Whether a name of a class is one of these."""
+    """Return whether a name of a class is one of these."""
     found = next((part.__dict__[name] for part in cls.__mro__ if name in part.__dict__), None)
     return isinstance(found, Habit)

@@ -52,7 +52,7 @@ class Hooks:
 
         @staticmethod
         def dense(slices: IndexedSlices) -> Tensor:
-            """IndexedSlices as a tensor.  `api.array.gathering`"""
+            """Return IndexedSlices as a tensor.  `api.array.gathering`"""
             ...
 
         @staticmethod
@@ -62,12 +62,16 @@ class Hooks:
 
         @staticmethod
         def parts_of_components(spec: Any) -> list[Any]:
-            """The specs of the tensors of a library's spec.  `private.internal.composites`"""
+            """Return the specs of the tensors of a library's spec.
+            `private.internal.composites`
+            """
             ...
 
         @staticmethod
         def value_of_components(spec: Any, parts: Any) -> Any:
-            """The value of a library's spec, of its tensors.  `private.internal.composites`"""
+            """Return the value of a library's spec, of its tensors.
+            `private.internal.composites`
+            """
             ...
 
         @staticmethod
@@ -79,7 +83,7 @@ class Hooks:
 
         @staticmethod
         def add(x: object, y: object) -> Any:
-            """x + y.  `eager.operators`, as all of the following"""
+            """Return x + y.  `eager.operators`, as all of the following"""
             ...
 
         @staticmethod
@@ -125,12 +129,12 @@ class Hooks:
 
         @staticmethod
         def getitem(x: Tensor, key: object) -> Any:
-            """`x[key]`.  `api.array.slicing`"""
+            """Return `x[key]`.  `api.array.slicing`"""
             ...
 
         @staticmethod
         def variable_getitem(variable: object, key: object) -> Any:
-            """`variable[key]`, which can be assigned.  `api.array.slicing`"""
+            """Return `variable[key]`, which can be assigned.  `api.array.slicing`"""
             ...
 
         @staticmethod
@@ -140,29 +144,29 @@ class Hooks:
 
         @staticmethod
         def broadcast_to(input: object, shape: object) -> Any:
-            """`input` repeated to a shape.  `api.array.shapes`"""
+            """Return `input` repeated to a shape.  `api.array.shapes`"""
             ...
 
         @staticmethod
         def stack(values: list[Any]) -> Tensor:
-            """Tensors along a new first axis.  `api.array.joining`"""
+            """Return tensors along a new first axis.  `api.array.joining`"""
             ...
 
         @staticmethod
         def gather(
             params: object, indices: object, *, axis: object = None, batch_dims: int = 0
         ) -> Any:
-            """Slices of `params` that indices name.  `api.array.gathering`"""
+            """Return slices of `params` that indices name.  `api.array.gathering`"""
             ...
 
         @staticmethod
         def gather_nd(params: object, indices: object) -> Any:
-            """Slices of `params` at coordinates.  `api.array.gathering`"""
+            """Return slices of `params` at coordinates.  `api.array.gathering`"""
             ...
 
         @staticmethod
         def boolean_mask(tensor: object, mask: object) -> Any:
-            """Elements of `tensor` where a mask is true.  `api.array.gathering`"""
+            """Return elements of `tensor` where a mask is true.  `api.array.gathering`"""
             ...
 
         @staticmethod
@@ -174,7 +178,7 @@ class Hooks:
 
         @staticmethod
         def add_slices(x: object, y: object) -> Any:
-            """x + y where one is IndexedSlices.  `api.array.gathering`"""
+            """Return x + y where one is IndexedSlices.  `api.array.gathering`"""
             ...
 
         @staticmethod
@@ -189,7 +193,9 @@ class Hooks:
 
         @staticmethod
         def with_registered_gradient(graph: object, results: object, overrides: dict) -> Any:
-            """Results under the gradient registered for their type.  `api.registered_gradients`"""
+            """Return results under the gradient registered
+            for their type. `api.registered_gradients`
+            """
             ...
 
         @staticmethod
@@ -311,17 +317,17 @@ class Hooks:
 
         @staticmethod
         def assert_in_graph(condition: object, data: list) -> None:
-            """`assert` of a symbolic tensor.  `api.autograph`"""
+            """Assert a symbolic tensor.  `api.autograph`"""
             ...
 
         @staticmethod
         def print_in_graph(values: tuple, sep: str | None, end: str | None) -> None:
-            """`print` of symbolic tensors.  `api.autograph`"""
+            """Print symbolic tensors.  `api.autograph`"""
             ...
 
         @staticmethod
         def enable_ragged_dispatch() -> None:
-            """Functions look for ragged tensors from now on.  `api.ragged.dispatched`"""
+            """Have functions look for ragged tensors from now on.  `api.ragged.dispatched`"""
             ...
 
         # -- primitives that graphs are made of.  `prims.state` --------------------------
@@ -352,7 +358,7 @@ class Hooks:
 
         @staticmethod
         def load_in_session(variable: object, value: object, session: object) -> None:
-            """A variable's new value in a session.  `compat_v1.sessions.session`"""
+            """Give a variable a new value in a session.  `compat_v1.sessions.session`"""
             ...
 
         @staticmethod
@@ -404,7 +410,9 @@ class Hooks:
 
         @staticmethod
         def is_private_module(name: str) -> bool:
-            """Whether there is a private module of a name relative to `tf`.  `private.modules`"""
+            """Return whether there is a private module
+            of a name relative to `tf`. `private.modules`
+            """
             ...
 
         @staticmethod
@@ -419,12 +427,14 @@ class Hooks:
 
         @staticmethod
         def refuse_library(name: str) -> None:
-            """ImportError if an installed library cannot work on talweg.  `private.refused`"""
+            """Raise ImportError if an installed library cannot work on talweg.
+            `private.refused`
+            """
             ...
 
         @staticmethod
         def adapt_keras_spec(fullname: str, path: object) -> Any:
-            """How a module of Keras's backend is loaded.  `strategies.keras_backend`"""
+            """Return how a module of Keras's backend is loaded.  `strategies.keras_backend`"""
             ...
 
         # -- diagnosis -------------------------------------------------------------------
@@ -453,12 +463,12 @@ class Hooks:
 
         @staticmethod
         def graph_report(graph: object, session: object = None, loss: object = None) -> Any:
-            """`tf.Graph.report`.  `api.reports`"""
+            """Return `tf.Graph.report`.  `api.reports`"""
             ...
 
         @staticmethod
         def function_report(function: object) -> Any:
-            """`tf.function(...).report`.  `api.reports`"""
+            """Return `tf.function(...).report`.  `api.reports`"""
             ...
 
 

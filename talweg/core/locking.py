@@ -53,7 +53,8 @@ def new_lock() -> Any:
 
 
 def once(make: Callable[[], Made]) -> Callable[[], Made]:
-    """`make`, which one thread carries out, once: what native code points at, nobody may replace.
+    """Return `make`, which one thread carries out, once: what native code points at, nobody may
+    replace.
 
     `functools.cache` keeps what the last of several threads has made, and drops the others'.
     """
@@ -253,13 +254,15 @@ class Turn:
                 _turns.notify_all()
 
     def _is_free(self, me: int) -> bool:
-        """Whether nobody else has it; a thread of the process that forked this one is nobody."""
+        """Return whether nobody else has it;
+        a thread of the process that forked this one is nobody.
+        """
         if self.owner is not None and self.owner != me and self.child != _child[0]:
             self.owner, self.count = None, 0
         return self.owner is None or self.owner == me
 
     def _leads_to(self, me: int) -> bool:
-        """Whether the holder waits, through others, for this thread."""
+        """Return whether the holder waits, through others, for this thread."""
         turn: Turn | None = self
         while turn is not None and turn.owner is not None:
             if turn.owner == me:
@@ -272,7 +275,7 @@ _child = [0]  # how many forks lie before this process
 
 
 def _reset_after_fork() -> None:
-    """In a forked child nobody holds anything but the thread that is there."""
+    """Release, in a forked child, all that threads held which are not there."""
     global _turns, _changed
     _child[0] += 1
     _turns, _changed = threading.Condition(), threading.Condition()

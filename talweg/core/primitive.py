@@ -169,7 +169,7 @@ class Primitive:
         return dispatch.bind(self, operands, params)
 
     def type_of(self, avals: Sequence[Any], params: Mapping[str, Any]) -> str:
-        """TensorFlow's type of this operation on these operands (`AddV2`)."""
+        """Return TensorFlow's type of this operation on these operands (`AddV2`)."""
         given = self.tf_type
         return given if isinstance(given, str) else given(*avals, **params)
 

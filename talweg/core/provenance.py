@@ -59,7 +59,7 @@ _depths: dict[Any, int] = {}  # by primitive: how far out the wrapper was found
 
 
 def is_inner(filename: str) -> bool:
-    """Whether a source file is talweg's, Keras', or runs modules, threads, contexts."""
+    """Return whether a source file is talweg's, Keras', or runs modules, threads, contexts."""
     known = inner_files.get(filename)
     if known is None:
         known = filename.startswith((ROOT, "<frozen", *RUNNERS))
@@ -88,7 +88,7 @@ def origin_from(frame: FrameType | None) -> Origin | None:
 
 
 def note_wrapper(code: CodeType) -> None:
-    """Exported functions are wrapped in this code (called by `api/export.py`)."""
+    """Note that exported functions are wrapped in this code (called by `api/export.py`)."""
     global _wrapper
     _wrapper = code
 
@@ -143,7 +143,9 @@ def line_of(origin: Origin) -> int:
 
 
 def span_of(origin: Origin) -> tuple[int, int, int, int] | None:
-    """The expression an origin stands on: line, last line, column, last column (in bytes)."""
+    """Return the expression an origin stands on:
+    line, last line, column, last column (in bytes).
+    """
     code, offset = origin
     for place, span in enumerate(code.co_positions()):
         if place * 2 == offset:
@@ -171,7 +173,7 @@ def place_text(file: str, line: int) -> str:
 
 
 def describe(origin: Origin | None) -> str:
-    """``file.py:12, in train: loss = ...`` (without the text where that is not at hand)."""
+    """Return ``file.py:12, in train: loss = ...`` (without the text where that is not at hand)."""
     if origin is None:
         return "(no user code on the stack)"
     code, line = origin[0], line_of(origin)

@@ -12,5 +12,5 @@ ENOUGH = 1 << 26  # bytes: more than the C library's allocator keeps, which woul
 
 
 def check_room(size: int = 0) -> None:
-    """MemoryError unless the system would give so many bytes, and `ENOUGH` at least."""
+    """Raise MemoryError unless the system would give so many bytes, and `ENOUGH` at least."""
     np.empty(max(size, ENOUGH), np.uint8)

@@ -60,7 +60,7 @@ class Setting:
 
 
 def boolean(text: str) -> bool:
-    """``1/0``, ``true/false``, ``on/off``, ``yes/no``."""
+    """Return ``1/0``, ``true/false``, ``on/off``, ``yes/no``."""
     lowered = text.strip().lower()
     if lowered in ("1", "true", "on", "yes"):
         return True

@@ -283,7 +283,7 @@ def static(dims: tuple | None) -> TensorShape:
 
 
 def unknown_shape(rank: int | None = None) -> TensorShape:
-    """A shape of unknown dimensions, of unknown rank too if `rank` is None."""
+    """Return a shape of unknown dimensions, of unknown rank too if `rank` is None."""
     return TensorShape(None if rank is None else [None] * rank)
 
 
@@ -293,7 +293,8 @@ def as_shape(value: object) -> TensorShape:
 
 
 def broadcast_dims(name: str, *shapes: tuple | None) -> Any:
-    """The common dimensions of `shapes` under NumPy's broadcasting rule; None if a rank is unknown.
+    """Return the common dimensions of `shapes` under NumPy's broadcasting rule; None if a rank is
+    unknown.
 
     Raises InvalidArgumentError, naming `name`, the two shapes and the dimension that differs.
     """
@@ -326,7 +327,7 @@ def broadcast_dims(name: str, *shapes: tuple | None) -> Any:
 
 
 def merge_equal_shapes(*shapes: tuple) -> tuple:
-    """Shapes that must be equal as one, with a plain number wherever one of them has it."""
+    """Return shapes that must be equal as one, with a plain number wherever one of them has it."""
     first, *rest = shapes
     if not rest or not is_symbolic(first):
         return first
@@ -338,7 +339,7 @@ def merge_equal_shapes(*shapes: tuple) -> tuple:
 def normalize_axis(
     name: str, axis: int, rank: int, argument: str = "axis", by_value: bool = False
 ) -> int:
-    """`axis` counted from the front; InvalidArgumentError unless -rank <= axis < rank.
+    """Return `axis` counted from the front; InvalidArgumentError unless -rank <= axis < rank.
 
     by_value: TensorFlow looks at the axis when it runs (`errors.invalid_value`).
     """

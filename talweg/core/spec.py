@@ -83,11 +83,11 @@ class TypeSpec:
         return found
 
     def _without_tensor_names(self) -> TypeSpec:
-        """This spec without the names of tensors."""
+        """Return this spec without the names of tensors."""
         return TensorSpec(self.shape, self.dtype) if type(self) is TensorSpec else self
 
     def _with_tensor_ranks_only(self) -> TypeSpec:
-        """This spec with only the ranks of tensors."""
+        """Return this spec with only the ranks of tensors."""
         if type(self) is not TensorSpec or self.shape.rank is None:
             return self
         return TensorSpec([None] * self.shape.rank, self.dtype)
@@ -153,7 +153,9 @@ def _of_components(self: Any, parts: Any) -> Any:
 
 
 def _plain(spec: TypeSpec) -> tuple:
-    """The parts of a spec, comparable: shapes as tuples, unknown sizes equal to each other."""
+    """Return the parts of a spec, comparable:
+    shapes as tuples, unknown sizes equal to each other.
+    """
     return tuple(
         ("shape", part._dims) if isinstance(part, TensorShape) else part
         for part in spec._serialize()

@@ -68,26 +68,28 @@ class Filtering:
 
 
 def is_own(file: str) -> bool:
-    """Whether a file is talweg's."""
+    """Return whether a file is talweg's."""
     return file.startswith(ROOT)
 
 
 def is_called(file: str) -> bool:
-    """Whether a file belongs to code that talweg calls: the standard library, NumPy, ..."""
+    """Return whether a file belongs to code that talweg calls: the standard library, NumPy, ..."""
     if file.startswith(STANDARD) and SITE not in file or file.endswith(".pyx"):
         return True
     return file.startswith("<frozen") or any([name in file for name in LIBRARIES])
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether talweg raised an error with a message for its user."""
+    """Return whether talweg raised an error with a message for its user."""
     if isinstance(error, ImportError) and _INSTALL in str(error):
         return isinstance(error.__cause__, (ModuleNotFoundError, type(None)))
     return type(error).__name__ != "InternalError" and bool(_CODE.search(str(error)))
 
 
 def is_own_or_called(frames: list[TracebackType]) -> bool:
-    """Whether an error comes from talweg or its callees, not from a function of the user's."""
+    """Return whether an error comes from talweg or its callees,
+    not from a function of the user's.
+    """
     return not users(frames)
 
 

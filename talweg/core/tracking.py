@@ -29,7 +29,7 @@ def catch_up() -> None:
 
 
 class Trackable:
-    """Something with state, or that leads to it; `_trackable_children` says where."""
+    """An object with state, or that leads to it; `_trackable_children` says where."""
 
     __slots__ = ()
     _object_identifier = "_generic_user_object"  # what saved models call objects of the kind
@@ -75,7 +75,9 @@ class Trackable:
         overwrite: bool = False,
         **kwargs_for_getter: object,
     ) -> Any:
-        """The variable that `getter` makes, a child; ValueError if there is one of this name."""
+        """Return the variable that `getter` makes, a child;
+        ValueError if there is one of this name.
+        """
         children = self.__dict__.get("_self_unconditional_dependency_names", {})
         if not overwrite and name in children:
             raise ValueError(
@@ -104,11 +106,11 @@ class Trackable:
         return value
 
     def _maybe_initialize_trackable(self) -> None:
-        """Nothing has to be made ready: children are found when they are asked for."""
+        """Do nothing: children are found when they are asked for."""
 
 
 class AutoTrackable(Trackable):
-    """Something whose attributes are its children."""
+    """An object whose attributes are its children."""
 
     def __setattr__(self, name: str, value: object) -> None:
         own = self.__dict__
@@ -122,7 +124,7 @@ class AutoTrackable(Trackable):
             self._child_arrived(name, value)
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
-        """The attributes that are trackable, and what `_track_trackable` was told."""
+        """Return the attributes that are trackable, and what `_track_trackable` was told."""
         if EXPLICIT in self.__dict__:
             return super()._trackable_children(save_type, **options)
         untracked = self.__dict__.get(UNTRACKED, ())
@@ -136,7 +138,7 @@ class AutoTrackable(Trackable):
 
 @contextmanager
 def no_automatic_dependency_tracking_scope(obj: Any) -> Iterator[None]:
-    """A block in which attributes that are set on an object do not become its children."""
+    """Leave attributes that are set on an object in the block out of its children."""
     before = getattr(obj, "_self_setattr_tracking", True)
     obj._self_setattr_tracking = False
     try:
@@ -146,7 +148,7 @@ def no_automatic_dependency_tracking_scope(obj: Any) -> Iterator[None]:
 
 
 def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[..., Any]:
-    """`method`, while which attributes that are set do not become children."""
+    """Return `method`, while which attributes that are set do not become children."""
 
     @functools.wraps(method)
     def call_untracked(self: Any, *args: object, **kwargs: object) -> Any:

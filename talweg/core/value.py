@@ -117,7 +117,7 @@ class Tensor(Operators):
         return self.shape
 
     def set_shape(self, shape: TensorShape) -> None:
-        """ValueError unless `shape` is compatible with this tensor's."""
+        """Raise ValueError unless `shape` is compatible with this tensor's."""
         if not self.shape.is_compatible_with(shape):
             raise value_error(
                 "TW204",
@@ -360,7 +360,7 @@ class IndexedSlices:
         return [part for part in whole if part is not None]
 
     def _with_components(self, parts: list) -> IndexedSlices:
-        """Slices like these, of other tensors."""
+        """Return slices like these, of other tensors."""
         return IndexedSlices(*parts)
 
     def __neg__(self) -> IndexedSlices:

@@ -12,8 +12,9 @@ GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 
 
 def stamps(folder: str) -> str:
-    """The names, sizes and times of the Python files in and below a folder: they tell versions
-    apart."""
+    """Return the names,
+    sizes and times of the Python files in and below a folder: they tell versions apart.
+    """
     parts = []
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -134,7 +134,7 @@ class Report:
         return 1 if self.findings else 0
 
     def with_findings(self, more: Iterable[Finding]) -> Report:
-        """This report with the findings of another part of the doctor behind its own."""
+        """Return this report with the findings of another part of the doctor behind its own."""
         return Report(self.subject, (*self.findings, *more), self.facts, self.memory)
 
     def __iter__(self) -> Iterator[Finding]:
@@ -234,7 +234,7 @@ def _html_of(finding: Finding) -> str:
 
 
 def _curve(memory: tuple) -> str:
-    """Memory of the process over time, as a small picture."""
+    """Return memory of the process over time, as a small picture."""
     width, height, edge = 560, 110, 34
     last = max(row[0] for row in memory) or 1.0
     most = max(row[1] for row in memory)

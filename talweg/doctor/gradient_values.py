@@ -51,7 +51,7 @@ def with_values(
     arrays: list,
     whole: Callable[[], list] | None = None,
 ) -> list[Explanation]:
-    """Explanations, those that are connected with what flows.
+    """Return explanations, those that are connected with what flows.
 
     target: the array of the one target; arrays: for each explanation the array of its source, or
     None where it has none; whole: gives the gradients by all sources the short way, for what
@@ -88,8 +88,9 @@ def _behind_a_trace(
     places: list[int],
     whole: Callable[[], list] | None,
 ) -> list[Explanation]:
-    """Explanations where a custom gradient stands in a trace: it exists there only, so the gradient
-    itself is looked at, and what ran to make it, but no path to it."""
+    """Return explanations where a custom gradient stands in a trace: it exists there only, so the
+    gradient itself is looked at, and what ran to make it, but no path to it.
+    """
     answer = list(explanations)
     if whole is None:
         for i in places:
@@ -177,8 +178,9 @@ def _size(row: SourceNorm | None) -> str:
 def path_of(
     sweep: CotangentSweep, target: object, source: object
 ) -> tuple[tuple[PathStep, ...], list[str]]:
-    """The operations from a source to the target, by the first use that leads there, each with
-    the norm of the gradient that arrives at its result; and what is to be noted of them."""
+    """Return the operations from a source to the target, by the first use that leads there, each
+    with the norm of the gradient that arrives at its result; and what is to be noted of them.
+    """
     leading = _leading(sweep, target)
     here = id(sweep.tensor(source))
     steps: list[PathStep] = []

@@ -23,7 +23,7 @@ CODE_FONT = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospac
 
 
 def preformat(content: str, style: str = "") -> str:
-    """HTML that keeps its columns: JupyterLab gives a bare `<pre>` the font of running text.
+    """Return HTML that keeps its columns: JupyterLab gives a bare `<pre>` the font of running text.
 
     content: HTML.  style: more CSS, without double quotes.
     """

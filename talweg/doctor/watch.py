@@ -70,7 +70,7 @@ class Series:
         self._weights: Any = None
 
     def note(self, gradient: np.ndarray | None, rows: bool, weights: np.ndarray) -> None:
-        """One step: the gradient (None: there was none), and the weights it is for."""
+        """Note one step: the gradient (None: there was none), and the weights it is for."""
         self.note_move(weights)
         self._weights = np.array(weights, np.float64) if weights is not None else None
         self.steps += 1
@@ -105,7 +105,7 @@ class Series:
 
     @property
     def lost(self) -> Any:
-        """Which units (last axis) had no gradient in the last half of the steps."""
+        """The units (last axis) that had no gradient in the last half of the steps."""
         if self.alive is None or self.alive.size < 2 or self.steps < FEW:
             return np.zeros(1, bool)
         return self.alive <= self.steps // 2
@@ -317,7 +317,8 @@ class GradientWatch:
         return WatchReport(verdict, rows, steps, picture(self.series, rows))
 
     def plot(self, path: PathLike | None = None) -> str:
-        """The norms and the ratios of updates over steps, as SVG, written to `path` if given.
+        """Return the norms and the ratios of updates over steps, as SVG, written to `path` if
+        given.
 
         A path that does not end in .svg is drawn by matplotlib, which has to be there.
         """
@@ -352,7 +353,7 @@ class _Taken:
     def gradient_taken(
         self, sources: list, gradients: list, wanted: bool, explain: Callable[[Any], Any]
     ) -> None:
-        """Gradients by `sources`."""
+        """Note gradients by `sources`."""
         self.before.gradient_taken(sources, gradients, wanted, explain)
         pairs = [
             (v, g)
@@ -374,7 +375,9 @@ def _judge_variables(series: list[Series]) -> list[WatchRow]:
 
 
 def _relative(series: list[Series]) -> list[float]:
-    """The size of each gradient over all steps, as a part of the largest: steps count by size."""
+    """Return the size of each gradient over all steps,
+    as a part of the largest: steps count by size.
+    """
     whole = [_total(one.sizes) for one in series]
     largest = max(whole, default=0.0)
     return [size / largest if largest > 0 else float("nan") for size in whole]

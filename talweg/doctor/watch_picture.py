@@ -20,7 +20,7 @@ TITLES = ("norm of the gradient", "update / weights, in a step")
 
 
 def choose_drawn(series: list, rows: tuple) -> list[int]:
-    """Which variables are drawn: those that are not fine first."""
+    """Return which variables are drawn: those that are not fine first."""
     order = sorted(range(len(rows)), key=lambda i: rows[i].verdict == "fine")
     return sorted(order[:LINES])
 

@@ -129,15 +129,16 @@ def remember(sources: list, gather: Callable[[Any], Evidence], caller: CodeType)
 
 
 def _goes_to_keras(code: CodeType) -> bool:
-    """Whether gradients taken in this code go to an optimizer of Keras, which cannot tell us: its
-    own trainer, or a function that calls `apply_gradients` itself."""
+    """Return whether gradients taken in this code go to an optimizer of Keras, which cannot tell
+    us: its own trainer, or a function that calls `apply_gradients` itself.
+    """
     if KERAS in code.co_filename:
         return True
     return "apply_gradients" in code.co_names and "keras" in sys.modules
 
 
 def is_known(variable: object) -> bool:
-    """Whether the variable's absent gradient was met before."""
+    """Return whether the variable's absent gradient was met before."""
     found = _pending.get(id(variable))
     return found is not None and found[0]() is variable
 
@@ -167,7 +168,7 @@ def warn(
 
 
 def is_differentiable(source: Any) -> bool:
-    """Whether a source's dtype has gradients."""
+    """Return whether a source's dtype has gradients."""
     dtype = getattr(source, "dtype", None)
     return dtype is None or getattr(dtype, "is_differentiable", True)
 

@@ -99,7 +99,9 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """A SparseTensor of something that has its three parts; TypeError for other things."""
+        """Return a SparseTensor of something
+        that has its three parts; TypeError for other things.
+        """
         value = sparse_tensor_value
         if not all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
             raise type_error("TW104", f"from_value: {value!r} is no sparse tensor value")
@@ -122,7 +124,7 @@ class SparseTensor:
         return self._with_shape(SparseTensor(places, self._values, self._dense_shape))
 
     def consumers(self) -> list:
-        """Operations that use it; none are kept."""
+        """Return no operations: those that use it are not kept."""
         return []
 
     # -- as a nest
@@ -146,7 +148,9 @@ class SparseTensor:
         return self._beside(hooks.truediv, other, "/")
 
     def _beside(self, function: Callable[[Any, Any], Any], other: object, symbol: str) -> Any:
-        """`function` of the values and the elements of `other`, which broadcasts to this shape."""
+        """Return `function` of the values and the elements of `other`,
+        which broadcasts to this shape.
+        """
         if isinstance(other, SparseTensor):
             raise type_error(
                 "TW104",
@@ -173,7 +177,7 @@ class SparseTensor:
 
 
 def _set_rank(x: Any, rank: int) -> Any:
-    """`x`, known to have this rank if a graph does not know its rank."""
+    """Return `x`, known to have this rank if a graph does not know its rank."""
     if type(x) is Symbol and x.node.aval.dims is None:
         return ensure_dims(x, shape=(None,) * rank)
     return x
@@ -265,7 +269,7 @@ class SparseTensorSpec(TypeSpec):
 
 
 def no_conversion(value: SparseTensor, dtype: DType | None) -> Any:
-    """ValueError: a composite does not become a tensor by itself."""
+    """Raise ValueError: a composite does not become a tensor by itself."""
     raise value_error(
         "TW101",
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "

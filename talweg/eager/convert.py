@@ -101,7 +101,9 @@ def _holds_tensor(value: object) -> bool:
 
 
 def is_tensor_like(value: object) -> bool:
-    """Whether `value` is a tensor, a variable, or something that says how to become a tensor."""
+    """Return whether `value` is a tensor, a variable,
+    or something that says how to become a tensor.
+    """
     return isinstance(value, (Tensor, IndexedSlices)) or hasattr(type(value), "__tf_tensor__")
 
 
@@ -168,7 +170,7 @@ class _NestedSequenceError(Exception):
 
 
 def _is_sequence(value: object) -> bool:
-    """Whether `value` can be read like a list, by places from 0 on."""
+    """Return whether `value` can be read like a list, by places from 0 on."""
     kind = type(value)
     return (
         hasattr(kind, "__getitem__")
@@ -224,7 +226,7 @@ def _default_dtype(value: object) -> DType:
 
 
 def _check_finite(values: Any, dtype: DType) -> None:
-    """ValueError for finite Python floats that float32 or float16 cannot hold."""
+    """Raise ValueError for finite Python floats that float32 or float16 cannot hold."""
     if dtype in (float32, float16):
         kind = dtype.numpy_dtype
         with np.errstate(all="ignore"):
@@ -271,7 +273,7 @@ def _scalar_array(value: Any, dtype: DType) -> Any:
 
 
 def _fits(kind: type, dtype: DType) -> bool:
-    """Whether a Python value of `kind` may become an element of `dtype`."""
+    """Return whether a Python value of `kind` may become an element of `dtype`."""
     if kind is bool:
         return dtype.is_bool or dtype.is_numeric
     if kind is int:
@@ -282,7 +284,7 @@ def _fits(kind: type, dtype: DType) -> bool:
 
 
 def _wrap_int(array: np.ndarray, dtype: DType) -> Any:
-    """Python integers as `dtype`, wrapping as C does."""
+    """Return Python integers as `dtype`, wrapping as C does."""
     if array.dtype == object:
         raise _out_of_range()
     return array.astype(dtype.numpy_dtype)[()]
@@ -333,7 +335,7 @@ _KINDS = {
 
 
 def _leaf_kinds(value: Any, kinds: set) -> None:
-    """The Python types that the leaves of nested lists stand for."""
+    """Collect the Python types that the leaves of nested lists stand for."""
     for item in value:
         kind = type(item)
         if kind in _LEAVES:
@@ -393,7 +395,7 @@ def _from_list(value: object, dtype: DType | None) -> Any:
 
 
 def _clash(kinds: set, first: Any, dtype: DType | None) -> bool:
-    """Whether numbers of several kinds cannot form a list: the first one names the kind."""
+    """Return whether numbers of several kinds cannot form a list: the first one names the kind."""
     if isinstance(first, (bool, np.bool_)):
         return dtype is None or not (dtype.is_floating or dtype in (int32, int64))
     complex_wanted = dtype is not None and dtype.is_complex

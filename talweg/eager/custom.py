@@ -44,7 +44,7 @@ class CustomRule:
         return found
 
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
-        """Tangents of the results, by differentiating the pullback by its cotangent."""
+        """Return tangents of the results, by differentiating the pullback by its cotangent."""
         seeds = [_zero_by_itself(z) if z.dtype.is_differentiable else z for z in results]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([s for s in seeds if s.dtype.is_differentiable])
@@ -57,7 +57,7 @@ class CustomRule:
 
 
 def _zero_by_itself(x: Any) -> Any:
-    """Zeros like `x` that no graph takes for other zeros, for derivatives by them."""
+    """Return zeros like `x` that no graph takes for other zeros, for derivatives by them."""
     graph = dispatch.context.base
     if graph is None:
         return zeros_of(x)
@@ -112,7 +112,9 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 
 def _is_method(decorated: Any, first: Any) -> bool:
-    """Whether a decorated function is a method of its first argument, which it then was given."""
+    """Return whether a decorated function is a method
+    of its first argument, which it then was given.
+    """
     name = getattr(decorated, "__name__", None)
     if isinstance(first, Tensor) or not name or "." not in decorated.__qualname__:
         return False
@@ -183,7 +185,7 @@ def _bring_in(graph: Any, leaf: object) -> Any:
 
 
 def _is_outside(graph: Any, value: object) -> bool:
-    """Whether an argument is a tensor of a graph or batch around `graph`."""
+    """Return whether an argument is a tensor of a graph or batch around `graph`."""
     if not 0 < getattr(value, "level", 0) < graph.level:
         return False
     node = getattr(value, "node", None)
@@ -206,7 +208,7 @@ def _pullback(
     flat: list,
     results: list,
 ) -> Callable[[list], list]:
-    """From cotangents of the results to those of all tensor arguments and variables.
+    """Map cotangents of the results to those of all tensor arguments and variables.
 
     The user's function is given, and may give, ragged cotangents of what is ragged.
     """

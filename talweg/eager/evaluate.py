@@ -60,7 +60,7 @@ _new = object.__new__
 
 
 def _verify(prim: Primitive, arrays: list, params: dict, result: Any) -> None:
-    """Under `settings.check`: the kernel's results are what `infer` promised."""
+    """Check, under `settings.check`, that the kernel's results are what `infer` promised."""
     promised = prim.infer(*avals_of(arrays), **params)
     pairs = zip(promised, result) if prim.multiple else [(promised, result)]
     for aval, array in pairs:

@@ -142,7 +142,9 @@ CONVERTERS.append((ExtensionType, no_conversion))
 
 
 def _fields_of(cls: Any, local: dict) -> dict[str, ExtensionField]:
-    """The fields of a type, those of its bases first; errors for names and types there are not."""
+    """Return the fields of a type, those of its bases first;
+    errors for names and types there are not.
+    """
     fields: dict[str, ExtensionField] = {}
     for base in reversed(cls.__mro__[1:]):
         fields.update(base.__dict__.get("extension_fields", ()))
@@ -162,7 +164,9 @@ def _fields_of(cls: Any, local: dict) -> dict[str, ExtensionField]:
 
 
 def _hints(cls: Any, annotations: dict, local: dict) -> dict:
-    """Annotations with the classes that text in them names, as far as they are there by now."""
+    """Return annotations with the classes that text in them names,
+    as far as they are there by now.
+    """
     found = {}
     space = {**vars(sys.modules.get(cls.__module__, typing)), **local, cls.__name__: cls}
     for name, annotation in annotations.items():

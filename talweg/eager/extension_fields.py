@@ -69,7 +69,7 @@ class ExtensionField:
 
 
 def check_annotation(annotation: object, name: str) -> None:
-    """TypeError unless values of a field can be checked against its annotation."""
+    """Raise TypeError unless values of a field can be checked against its annotation."""
     if isinstance(annotation, (str, typing.ForwardRef)) or _is_kept(annotation):
         return
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
@@ -94,14 +94,16 @@ def _is_mapping(origin: object) -> bool:
 
 
 def _is_kept(annotation: object) -> bool:
-    """Whether an annotation is a class that fields keep."""
+    """Return whether an annotation is a class that fields keep."""
     if annotation is None or annotation in (Tensor, TensorShape, DType, *PLAIN, *COMPOSITES):
         return True
     return isinstance(annotation, type) and hasattr(annotation, "extension_fields")
 
 
 def _fit(value: object, annotation: Any, path: str, spec: bool) -> Any:
-    """`value` (in a spec: what describes it) as an annotation has it; TypeError if it is none."""
+    """Return `value` (in a spec:
+    what describes it) as an annotation has it; TypeError if it is none.
+    """
     if annotation is Tensor:
         return _tensor_spec(value, path) if spec else _tensor(value, path)
     if annotation is None or annotation in PLAIN:

@@ -26,7 +26,7 @@ def numpy_text(array: Any, representation: bool = False) -> str:
 
 
 def format_tensor(array: np.ndarray, dtype: DType) -> str:
-    """``tf.Tensor([1. 2.], shape=(2,), dtype=float32)``"""
+    """Return ``tf.Tensor([1. 2.], shape=(2,), dtype=float32)``"""
     if array.dtype is VARIANT:
         return f"tf.Tensor({array!r}, shape=(), dtype={dtype.name})"
     text = numpy_text(array)
@@ -36,7 +36,7 @@ def format_tensor(array: np.ndarray, dtype: DType) -> str:
 
 
 def represent_tensor(array: np.ndarray, dtype: DType) -> str:
-    """``<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>``"""
+    """Return ``<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>``"""
     if array.dtype is VARIANT:
         return f"<tf.Tensor: shape=(), dtype={dtype.name}, value={array!r}>"
     return f"<tf.Tensor: shape={array.shape}, dtype={dtype.name}, numpy={value_text(array)}>"
@@ -49,5 +49,5 @@ def value_text(array: np.generic | np.ndarray) -> str:
 
 
 def represent_variable(name: str, shape: TensorShape, dtype: DType, array: np.generic) -> str:
-    """``<tf.Variable 'w:0' shape=(1,) dtype=float32, numpy=array([1.], dtype=float32)>``"""
+    """Return ``<tf.Variable 'w:0' shape=(1,) dtype=float32, numpy=array([1.], dtype=float32)>``"""
     return f"<tf.Variable '{name}' shape={shape} dtype={dtype.name}, numpy={value_text(array)}>"

@@ -237,7 +237,7 @@ class GraphVariable(Variable):
     read_value = handle_read = value
 
     def numpy(self) -> Any:
-        """NotImplementedError: it has a value only in a session."""
+        """Raise NotImplementedError: it has a value only in a session."""
         raise NotImplementedError(
             compose(
                 "TW401",
@@ -274,7 +274,7 @@ class GraphVariable(Variable):
             return read_or_initial(graph.symbol(self._safe_initial), variable=self._handle)
 
     def is_initialized(self, name: str | None = None) -> Any:
-        """Whether it has a value, as a tensor."""
+        """Return whether it has a value, as a tensor."""
         graph = self.graph
         with graph.as_default():
             controls = [graph.symbol(node) for node in graph.controls]
@@ -317,7 +317,7 @@ class GraphVariable(Variable):
         return self._finish(self._change("assign", tensor), name, read_value)
 
     def assign_unchecked(self, value: object, name: str | None = None) -> Any:
-        """`assign` that lets the shape change."""
+        """Return `assign` that lets the shape change."""
         return self._finish(self._change("assign", self._operand(value), strict=False), name)
 
     def _add_or_sub(self, rule: str, value: object, name: str | None, read_value: bool) -> Any:
@@ -353,11 +353,11 @@ class GraphVariable(Variable):
         return self._add_or_sub("sub", delta, name, read_value)
 
     def count_up_to(self, limit: int) -> Any:
-        """An operation that adds 1 and gives the value before; OutOfRangeError at `limit`."""
+        """Return an operation that adds 1, and the old value; OutOfRangeError at `limit`."""
         return self._change("count_up_to", convert_to_tensor(limit, dtype=self._dtype)) - 1
 
     def skip(self, count: Any) -> Any:
-        """An operation that moves a generator's state on by `count` numbers; the state before."""
+        """Move a generator's state on by `count` numbers; return the state before."""
         with self._base().as_default():
             count = convert_to_tensor(count, dtype=uint64)
         return self._change("skip", count)
@@ -396,7 +396,7 @@ class GraphVariable(Variable):
         return self._finish(self._change(f"scatter_nd_{kind}", indices, self._operand(updates)))
 
     def assign_slice(self, place: tuple, value: object, name: str | None = None) -> Any:
-        """An operation that writes `value`, broadcast, to a place given as a frozen NumPy key."""
+        """Return an operation that writes `value`, broadcast, to a place (a frozen key)."""
         return self._finish(self._change("slice", self._operand(value), place=place), name)
 
     # -- identity, printing
@@ -435,7 +435,7 @@ class UnreadVariable(GraphVariable):
 
     @classmethod
     def after(cls, variable: GraphVariable, update: Any) -> UnreadVariable:
-        """`variable`, to be read behind the operation that made `update`."""
+        """Return `variable`, to be read behind the operation that made `update`."""
         unread = object.__new__(cls)
         fields = vars(unread)
         fields.update(vars(variable))

@@ -92,7 +92,7 @@ class LongRun:
     # -- what others may do meanwhile
 
     def holds(self, variable: Variable) -> bool:
-        """Whether nobody else may change a variable."""
+        """Return whether nobody else may change a variable."""
         return id(variable) in self._held
 
     def lend(self, variable: Any) -> bool:
@@ -134,7 +134,9 @@ class LongRun:
     __getitem__ = get
 
     def exclusive(self, handle: object, known: int) -> Any:
-        """A variable's array, to be written in place; a copy if anybody else refers to it."""
+        """Return a variable's array, to be written in place;
+        a copy if anybody else refers to it.
+        """
         variable = self._state.owner(handle)
         key = id(variable)
         tensor = self._taken.get(key)
@@ -208,7 +210,9 @@ class LongRun:
             let_go(held)
 
     def _is_written(self, variable: Any, given: Any) -> bool:
-        """Whether a write has been made that a signal came into: its program makes it again."""
+        """Return whether a write has been made
+        that a signal came into: its program makes it again.
+        """
         key = id(variable)
         before = self._written.get(key)
         if before is None or before[0] is not given:
@@ -245,7 +249,7 @@ class LongRun:
         return found
 
     def give_away(self, handles: list) -> list[bool]:
-        """Which variables may be written where they are; see `Variables`."""
+        """Return which variables may be written where they are; see `Variables`."""
         found = []
         for handle in handles:
             variable, key = self._of(handle)

@@ -38,7 +38,8 @@ _SINGLE = frozenset(d for d in INTEGER if d.size <= 2)
 
 
 def matching(x: object, y: object, hint: DType | None = None) -> tuple[Any, Any]:
-    """Two operands that must have one dtype, ready for a primitive; at least one is a tensor.
+    """Return two operands that must have one dtype, ready for a primitive; at least one is a
+    tensor.
 
     What is no tensor takes the dtype of the tensor beside it (TypeError if it cannot); a plain
     number that fits stays as it is.  Of two values that are no tensors the first decides; `hint` is
@@ -57,7 +58,7 @@ def matching(x: object, y: object, hint: DType | None = None) -> tuple[Any, Any]
 
 
 def matching_tensors(x: object, y: object, hint: DType | None = None) -> tuple[Tensor, Tensor]:
-    """Like `matching`; plain numbers become tensors too."""
+    """Match operands as `matching` does; plain numbers become tensors too."""
     x, y = matching(x, y, hint)
     if not isinstance(x, Tensor):
         x = convert_to_tensor(x, y.dtype)
@@ -67,20 +68,21 @@ def matching_tensors(x: object, y: object, hint: DType | None = None) -> tuple[T
 
 
 def matching_list(values: Sequence[Any], hint: DType | None = None) -> list[Tensor]:
-    """Several operands as tensors; those without a dtype of their own take the first one there is.
+    """Return several operands as tensors; those without a dtype of their own take the first one
+    there is.
 
     Tensors stay as they are, so that the primitive reports two that differ.  `hint` is the dtype to
     try where no value is a tensor; TypeError for a value that the common dtype cannot hold.
     """
     dtype = next((value.dtype for value in values if is_tensor_like(value)), None)
-    found = []
+    tensors = []
     for value in values:
         if is_tensor_like(value):
-            found.append(convert_to_tensor(value))
+            tensors.append(convert_to_tensor(value))
         else:
-            found.append(convert_to_tensor(value, dtype, None if dtype else hint))
-        dtype = dtype or found[0].dtype
-    return found
+            tensors.append(convert_to_tensor(value, dtype, None if dtype else hint))
+        dtype = dtype or tensors[0].dtype
+    return tensors
 
 
 def _beside(value: object, dtype: DType) -> Any:
@@ -123,7 +125,7 @@ def unary(prim: Primitive) -> Callable[[Any], Any]:
 
 
 def add(x: Any, y: Any) -> Any:
-    """x + y; strings are joined."""
+    """Return x + y; strings are joined."""
     x, y = _match_by_hint(x, y)
     if isinstance(x, Tensor) and x.dtype is string:
         if isinstance(y, Tensor) and y.dtype is not string:
@@ -138,12 +140,12 @@ def add(x: Any, y: Any) -> Any:
 
 
 def matmul(x: object, y: object) -> Any:
-    """x @ y."""
+    """Return x @ y."""
     return contract.matmul(*_match_by_hint(x, y))
 
 
 def truediv(x: object, y: object) -> Any:
-    """x / y; 8- and 16-bit integers give float32, wider ones float64."""
+    """Return x / y; 8- and 16-bit integers give float32, wider ones float64."""
     x, y = _same_dtype(x, y)
     dtype = x.dtype
     if not dtype.is_numeric or dtype.is_quantized:
@@ -166,7 +168,7 @@ def _same_dtype(x: object, y: object) -> tuple[Tensor, Tensor]:
 
 
 def absolute(x: object) -> Any:
-    """|x|; the modulus of complex numbers."""
+    """Return |x|; the modulus of complex numbers."""
     x = convert_to_tensor(x)
     return complex.complex_abs(x) if x.dtype.is_complex else arithmetic.abs_(x)
 
@@ -182,20 +184,20 @@ def _bitwise(integers: Primitive, logical: Callable[[Any, Any], Any]) -> Callabl
 
 
 def logical_xor(x: Tensor, y: Tensor) -> Any:
-    """Whether exactly one of x and y is true."""
+    """Return whether exactly one of x and y is true."""
     return arithmetic.logical_and(
         arithmetic.logical_or(x, y), arithmetic.logical_not(arithmetic.logical_and(x, y))
     )
 
 
 def invert(x: Tensor) -> Any:
-    """Logical not for truth values, all bits flipped for integers."""
+    """Return logical not for truth values, all bits flipped for integers."""
     x = convert_to_tensor(x)
     return arithmetic.logical_not(x) if x.dtype is bool_ else bitwise.invert(x)
 
 
 def _broadcasts(x: Tensor, y: Tensor) -> bool:
-    """Whether the shapes fit; the run looks at those that a graph does not know."""
+    """Return whether the shapes fit; the run looks at those that a graph does not know."""
     try:
         broadcast_dims("equal", x.dims, y.dims)
     except NeedsStaticError:
@@ -206,12 +208,12 @@ def _broadcasts(x: Tensor, y: Tensor) -> bool:
 
 
 def equal_operator(x: object, y: float) -> Any:
-    """x == y: elementwise; False for None; a scalar False where shapes do not fit."""
+    """Return x == y: elementwise; False for None; a scalar False where shapes do not fit."""
     return False if y is None else _compare(x, y, arithmetic.equal, False)
 
 
 def not_equal_operator(x: Tensor, y: Tensor) -> Any:
-    """x != y: elementwise; True for None; a scalar True where shapes do not fit."""
+    """Return x != y: elementwise; True for None; a scalar True where shapes do not fit."""
     return True if y is None else _compare(x, y, arithmetic.not_equal, True)
 
 

@@ -11,7 +11,9 @@ from talweg.core.errors import invalid, value_error
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """lengths[0] numbers from starts[0] on, then lengths[1] numbers from starts[1] on, ..."""
+    """Return lengths[0] numbers from starts[0] on,
+    then lengths[1] numbers from starts[1] on, ...
+    """
     starts, lengths = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum(), dtype=np.int64)
@@ -23,7 +25,7 @@ def splits_of_lengths(lengths: object) -> np.ndarray:
 
 
 def row_of_each(splits: np.ndarray) -> np.ndarray:
-    """The row each element is in."""
+    """Return the row each element is in."""
     return np.repeat(np.arange(len(splits) - 1, dtype=np.int64), np.diff(splits))
 
 
@@ -33,13 +35,13 @@ def splits_of_rows(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def check_lengths(lengths: np.ndarray, function: str, argument: str) -> None:
-    """InvalidArgumentError for negative lengths."""
+    """Raise InvalidArgumentError for negative lengths."""
     if np.any(lengths < 0):
         raise invalid("TW207", f"{function}: {argument}={lengths.tolist()} has a negative length")
 
 
 def check_splits(splits: np.ndarray, count: int, function: str, argument: str) -> None:
-    """InvalidArgumentError unless splits begin with 0, never fall, and end with `count`."""
+    """Raise InvalidArgumentError unless splits begin with 0, never fall, and end with `count`."""
     if splits[0] != 0:
         raise invalid("TW207", f"{function}: {argument} begins with {splits[0]}", "0")
     if np.any(np.diff(splits) < 0):
@@ -71,7 +73,7 @@ def check_rows(rows: np.ndarray, nrows: int | None, function: str) -> int:
 
 
 def pad_rows(splits: np.ndarray, inner: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Rows of `inner` as an array [rows, columns, ...]; -1 where a row is too short."""
+    """Return rows of `inner` as an array [rows, columns, ...]; -1 where a row is too short."""
     result = np.full((rows, columns, *inner.shape[1:]), -1, np.int64)
     count = min(rows, len(splits) - 1)
     lengths = np.minimum(np.diff(splits[: count + 1]), columns)

@@ -128,7 +128,7 @@ class RaggedTensor(RaggedFactories):
         return self.shape
 
     def set_shape(self, shape: TensorShape) -> None:
-        """ValueError unless `shape` is compatible with this one's."""
+        """Raise ValueError unless `shape` is compatible with this one's."""
         self.shape.assert_is_compatible_with(shape)
 
     @property
@@ -171,7 +171,7 @@ class RaggedTensor(RaggedFactories):
         return self._integers(self._splits[1:])
 
     def value_rowids(self, name: str | None = None) -> Any:
-        """The row each of `values` is in."""
+        """Return the row each of `values` is in."""
         splits = self._row_splits
         if type(splits) is Symbol and constant_of(splits.node) is None:
             rows = sequences.repeated(splits[1:] - splits[:-1], size=splits.dims[0] - 1)
@@ -246,19 +246,19 @@ class RaggedTensor(RaggedFactories):
         return result
 
     def consumers(self) -> list:
-        """Operations that use it; none are kept."""
+        """Return no operations: those that use it are not kept."""
         return []
 
     # -- as other things
 
     def to_list(self) -> list[Any]:
-        """Nested lists of Python values."""
+        """Return nested lists of Python values."""
         inner = self._values.to_list() if isinstance(self._values, RaggedTensor) else None
         inner = self._values.numpy().tolist() if inner is None else inner
         return [inner[a:b] for a, b in zip(self._splits[:-1], self._splits[1:])]
 
     def numpy(self) -> np.ndarray:
-        """An array of the rows: of arrays where they differ in length, else with their axes."""
+        """Return an array of the rows: of arrays where they differ in length."""
         inner = self._values.numpy()
         rows = [inner[a:b] for a, b in zip(self._splits[:-1], self._splits[1:])]
         if not rows:
@@ -296,7 +296,7 @@ class RaggedTensor(RaggedFactories):
         return indexing.gather(padded, wrap(places), axis=0, batch_dims=0)
 
     def _places(self, flat: np.ndarray, bounds: list[int]) -> np.ndarray:
-        """The number of the flat value at each place of the whole; -1 where there is none."""
+        """Return each place's number among the flat values; -1 where there is none."""
         values = self._values
         if isinstance(values, RaggedTensor):
             rows = values._splits.shape[0] - 1
@@ -485,7 +485,9 @@ class RaggedTensorSpec(TypeSpec):
 
 
 def _sizes_of(shape: ShapeLike) -> Any:
-    """A shape in which tensors have become numbers; -1 in a tensor is a size not asked for."""
+    """Return a shape in which tensors have become numbers;
+    -1 in a tensor is a size not asked for.
+    """
     if isinstance(shape, Tensor):
         return [None if n < 0 else int(n) for n in array_of(shape).reshape(-1)]
     if isinstance(shape, (list, tuple)):

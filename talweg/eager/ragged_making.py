@@ -273,7 +273,7 @@ class RaggedFactories:
 
 
 def _values(values: object) -> Any:
-    """Values as a tensor of rank 1 or more, unless they are ragged."""
+    """Return values as a tensor of rank 1 or more, unless they are ragged."""
     if isinstance(values, RaggedFactories):
         return values
     found = convert_to_tensor(values)
@@ -287,7 +287,7 @@ def _count(values: Any) -> int:
 
 
 def _of_count(values: Any, count: int) -> Any:
-    """Values whose number the graph does not know: it has to be `count` when that runs."""
+    """Return values whose number the graph does not know: it has to be `count` when that runs."""
     if type(values) is not Symbol or values.dims is None or type(values.dims[0]) is int:
         return values
     return layout.reshape(values, shape=(count, *values.dims[1:]))
@@ -315,7 +315,7 @@ def _integers(value: object, argument: str, rank: int = 1) -> np.ndarray:
 
 
 def _unknown(value: object) -> bool:
-    """Whether a vector is one of a graph, with values that are known when it runs."""
+    """Return whether a vector is one of a graph, with values that are known when it runs."""
     return type(value) is Symbol and value.ndim == 1 and constant_of(value.node) is None
 
 

@@ -90,7 +90,7 @@ def _gather_rows(values: TensorLike, places: Tensor) -> Any:
 
 
 def get(x: RaggedTensor, keys: tuple) -> Any:
-    """x[keys]: integers, slices, one ellipsis, and new axes in front."""
+    """Return x[keys]: integers, slices, one ellipsis, and new axes in front."""
     if not isinstance(x, RaggedTensor):
         return x[keys] if keys else x
     keys = _without_ellipsis(keys, x.shape.rank or 0)
@@ -114,7 +114,7 @@ def get(x: RaggedTensor, keys: tuple) -> Any:
 
 
 def _inner(x: Any, keys: tuple) -> Any:
-    """`keys` applied to the dimensions after the first of a ragged tensor."""
+    """Return `keys` applied to the dimensions after the first of a ragged tensor."""
     first, rest = keys[0], keys[1:]
     if first is None:
         ones = np.arange(len(x._splits))
@@ -238,7 +238,7 @@ def pair_operands(x: Any, y: Any) -> tuple:
 
 
 def _rows_unknown(x: RaggedTensor) -> bool:
-    """Whether only a run knows where rows begin."""
+    """Return whether only a run knows where rows begin."""
     return any(
         type(splits) is Symbol and constant_of(splits.node) is None
         for splits in x.nested_row_splits
@@ -246,7 +246,9 @@ def _rows_unknown(x: RaggedTensor) -> bool:
 
 
 def _fit(x: Any, y: Any) -> bool:
-    """Whether operands need no repetition: equal rows, or a dense one of inner dimensions."""
+    """Return whether operands need no repetition:
+    equal rows, or a dense one of inner dimensions.
+    """
     if isinstance(x, RaggedTensor) and isinstance(y, RaggedTensor):
         pairs = zip(x.nested_row_splits, y.nested_row_splits)
         return x.ragged_rank == y.ragged_rank and all(
@@ -257,7 +259,8 @@ def _fit(x: Any, y: Any) -> bool:
 
 
 def _repeat_rows(x: Any, like: RaggedTensor) -> Any:
-    """A dense operand beside a ragged one whose rows a run knows: each row's own value repeated.
+    """Return a dense operand beside a ragged one whose rows a run knows: each row's own value
+    repeated.
 
     NeedsStaticError where it has rows of its own, or may have them.
     """
@@ -360,14 +363,14 @@ class _Partitioned:
         self.places = np.zeros(0, np.int64)
 
     def row_lengths(self, level: int) -> np.ndarray:
-        """The lengths of the rows that the result's rows are made of."""
+        """Return the lengths of the rows that the result's rows are made of."""
         size = self.levels[level]
         if type(size) is int:
             return np.full(len(self.places), size, np.int64)
         return np.diff(size)[self.places]
 
     def is_one(self, level: int) -> bool:
-        """Whether rows have one element each by their shape."""
+        """Return whether rows have one element each by their shape."""
         size = self.levels[level]
         return type(size) is int and size == 1
 
@@ -413,7 +416,9 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
 
 
 def _comparing(operate: Callable[..., Any], unlike: bool) -> Callable[..., Any]:
-    """A comparison by == or !=, which has an answer where shapes do not fit, too: `unlike`."""
+    """Return a comparison by == or !=,
+    which has an answer where shapes do not fit, too: `unlike`.
+    """
 
     def compare(self: RaggedTensor, other: object) -> Any:
         try:
@@ -429,7 +434,7 @@ def _getitem(self: RaggedTensor, key: slice) -> Any:
 
 
 def _install() -> None:
-    """Indexing and Python's operators, as methods."""
+    """Install indexing and Python's operators as methods."""
     for method, operation in (*UNARY.items(), *COMPARISON.items()):
         setattr(RaggedTensor, method, _operator(operation))
     for stem, operation in BINARY.items():

@@ -54,7 +54,8 @@ class Algorithm(enum.Enum):
 
 
 def algorithm_number(alg: str) -> int:
-    """PHILOX or THREEFRY from an `Algorithm`, its name or its number; ValueError for another.
+    """Return PHILOX or THREEFRY from an `Algorithm`, its name or its number; ValueError for
+    another.
 
     "auto_select" is Philox, as it is on TensorFlow's CPUs.
     """
@@ -123,7 +124,7 @@ def global_seed() -> Any:
 
 @contextmanager
 def first_seed(seed: int) -> Iterator[None]:
-    """Inside, eager calls of this thread have this seed in place of the global one."""
+    """Give eager calls of this thread this seed in place of the global one, in the block."""
     before = getattr(_first, "seed", None)
     _first.seed = seed
     try:
@@ -133,7 +134,9 @@ def first_seed(seed: int) -> Iterator[None]:
 
 
 def get_seed(own: int | None) -> tuple[int, int]:
-    """The two seeds of a call, whose own seed is given or None; (0, 0) if nothing was seeded."""
+    """Return the two seeds of a call, whose own seed is given or None;
+    (0, 0) if nothing was seeded.
+    """
     if own is not None:
         own = _integer_seed(own)
     graph = dispatch.context.base
@@ -160,7 +163,9 @@ def _next_number(graph: FunctionGraph | None) -> int:
 
 
 def seed_of_graph(graph: FunctionGraph) -> Any:
-    """The seed in force while `graph` is built: its own, of the graph around, or the global one."""
+    """Return the seed in force while `graph` is built:
+    its own, of the graph around, or the global one.
+    """
     while graph is not None:
         if graph.seed is not None or not hasattr(graph, "outer"):
             return graph.seed

@@ -1,4 +1,4 @@
-"""Which strategy a thread is in (`tf.distribute`), and in which of its replicas, if in one.
+"""The strategy that a thread is in (`tf.distribute`), and the replica, if it is in one.
 
 A thread has a stack of contexts; at its bottom is the default strategy, whose one replica
 everything runs in.  The strategies themselves are in `strategies/`.
@@ -36,7 +36,7 @@ def strategy_in_force() -> Any:
 
 @contextlib.contextmanager
 def enter(strategy: object, replica: object) -> Iterator[Any]:
-    """A block inside a strategy: in a replica, or for all of them if `replica` is None."""
+    """Enter a strategy in the block: in a replica, or for all of them if `replica` is None."""
     contexts.stack.append((strategy, replica))
     try:
         yield strategy
@@ -45,7 +45,7 @@ def enter(strategy: object, replica: object) -> Iterator[Any]:
 
 
 def check_alone(strategy: object) -> None:
-    """RuntimeError where another strategy is in force."""
+    """Raise RuntimeError where another strategy is in force."""
     present = contexts.stack[-1][0] if contexts.stack else contexts.default
     if present is not None and present is not strategy:
         raise RuntimeError(

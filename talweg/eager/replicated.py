@@ -21,7 +21,7 @@ from talweg.graph.symbol import Symbol
 
 
 class ReplicaPlace(threading.local):
-    """Which replica's values the code of a thread sees."""
+    """The replica whose values the code of a thread sees."""
 
     index: int | None = None  # None: it runs once for all replicas
     updating: bool = False  # whether it changes the part of one replica, for all of them
@@ -192,7 +192,7 @@ def regroup(
 
 
 def _alike(first: Any, other: Any) -> bool:
-    """Whether two values are the same container with other contents."""
+    """Return whether two values are the same container with other contents."""
     if type(first) is not type(other):
         return False
     if structure.kind_of(first) == structure.MAPPING:

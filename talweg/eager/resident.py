@@ -24,7 +24,9 @@ _resident_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_resident"]._
 
 
 def resident(array: np.ndarray) -> EagerTensor:
-    """An EagerTensor of which a device has the elements; of NumPy's array, one around that."""
+    """Return an EagerTensor of which a device has the elements;
+    of NumPy's array, one around that.
+    """
     if isinstance(array, (np.ndarray, np.generic)):
         return wrap(array)
     if not hasattr(EagerTensor, "__getattr__"):
@@ -43,7 +45,7 @@ def nearest(tensor: EagerTensor) -> Any:
 
 
 def is_spread(array: Any) -> bool:
-    """Whether an array lies on several devices."""
+    """Return whether an array lies on several devices."""
     found = getattr(array, "sharding", None)
     return found is not None and found.num_devices > 1
 
@@ -90,7 +92,9 @@ def _dtype(self: EagerTensor) -> DType:
 
 
 def _device(self: EagerTensor) -> str:
-    """The device of the value: the first GPU, if there is one and it has not been fetched."""
+    """Return the device of the value:
+    the first GPU, if there is one and it has not been fetched.
+    """
     try:
         return self._device
     except AttributeError:
@@ -103,7 +107,7 @@ def _device(self: EagerTensor) -> str:
 
 
 def _nbytes(self: EagerTensor) -> int:
-    """Bytes the elements take."""
+    """Return bytes the elements take."""
     return _aval(self).nbytes
 
 

@@ -118,7 +118,7 @@ class Variables:
         return found
 
     def give_away(self, handles: list) -> list[bool]:
-        """Which variables may be written on the device, where they are.
+        """Return which variables may be written on the device, where they are.
 
         Those may whose tensor nobody else refers to; it is taken away from the variable.
         """
@@ -224,7 +224,7 @@ class Exchanged:
         return STATE.on_device([self._own.get(handle, handle) for handle in handles])
 
     def give_away(self, handles: list) -> list[bool]:
-        """Which variables may be written where they are; see `Variables`."""
+        """Return which variables may be written where they are; see `Variables`."""
         return STATE.give_away([self._own.get(handle, handle) for handle in handles])
 
     def keep(self, handle: Any, array: np.ndarray) -> None:

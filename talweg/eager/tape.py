@@ -339,7 +339,7 @@ class GradientTape(dispatch.Recorder):
         return [require_same_shape(g, t, "output_gradients") for t, g in zip(targets, seeds)]
 
     def _sweep(self, targets: list, seeds: list, flat_sources: list) -> list:
-        """Gradients by tensors and variables; a variable's is the sum over its reads."""
+        """Return gradients by tensors and variables; a variable's is the sum over its reads."""
         groups = [self._parts(source) for source in flat_sources]
         tensors = [part for parts in groups for part in parts]
         found = iter(self._pull_back(targets, seeds, tensors))

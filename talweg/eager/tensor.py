@@ -118,7 +118,9 @@ class EagerTensor(Tensor):
         return integer_view(self._array)
 
     def numpy(self) -> Any:
-        """A copy of the value: an array, a NumPy scalar for rank 0, `bytes` for a scalar string."""
+        """Return a copy of the value:
+        an array, a NumPy scalar for rank 0, `bytes` for a scalar string.
+        """
         array = self._leave()
         if array.ndim == 0:
             return array[()]
@@ -203,15 +205,15 @@ class EagerTensor(Tensor):
     # -- what TensorFlow's tensors also have
 
     def cpu(self) -> EagerTensor:
-        """This tensor on the CPU, where it is already."""
+        """Return this tensor on the CPU, where it is already."""
         return self
 
     def gpu(self, gpu_index: int = 0) -> EagerTensor:
-        """RuntimeError: there is no GPU."""
+        """Raise RuntimeError: there is no GPU."""
         raise RuntimeError("No GPU is available.")
 
     def eval(self, feed_dict: object = None, session: object = None) -> Any:
-        """NotImplementedError: eager tensors have values; use `numpy()`."""
+        """Raise NotImplementedError: eager tensors have values; use `numpy()`."""
         raise NotImplementedError("eval is not supported when eager execution is enabled.")
 
     def consumers(self) -> list:
@@ -312,7 +314,7 @@ def _fast(
 
 
 def _is_short(y: Any, x: np.ndarray, prim: Primitive) -> bool:
-    """Whether y is an array that is repeated for a large x."""
+    """Return whether y is an array that is repeated for a large x."""
     return type(y) is np.ndarray and 1 < y.size < x.size and prim.elementwise
 
 

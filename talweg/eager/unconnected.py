@@ -40,7 +40,7 @@ class UnconnectedGradients(enum.Enum):
 
 
 def zeros_of_shape(shape: tuple, dtype: DType) -> Any:
-    """Zeros of a shape whose sizes may be symbolic: an absent Jacobian."""
+    """Return zeros of a shape whose sizes may be symbolic: an absent Jacobian."""
     if dispatch.context.base is None and all([type(size) is int for size in shape]):
         return wrap(np.zeros(shape, dtype.numpy_dtype))
     return broadcast_to(convert_to_tensor(0, dtype), shape=shape)

@@ -360,7 +360,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         return self if read_value else None
 
     def _update_in_trace(self, rule: str, *operands: object, **params: object) -> Any:
-        """A change by one of the rules of `update_variable`, inside a trace; the variable."""
+        """Change by one of the rules of `update_variable`, in a trace; return the variable."""
         hooks.update_variable(*operands, variable=self.handle, rule=rule, **params)
         return self
 
@@ -487,7 +487,7 @@ def _read(variable: Variable, dtype: DType | None) -> EagerTensor:
 
 
 def variable_of(value: object) -> Any:
-    """The variable that `value` stands for, as a Keras variable does; other values as they are."""
+    """Return the variable a Keras variable stands for; other values as they are."""
     if getattr(type(value), "_should_act_as_resource_variable", False):
         return value.handle.variable
     return value

@@ -23,7 +23,7 @@ def _no_augmented(self: Any, other: object) -> Any:
 
 
 def add_variable_operators(cls: Any) -> None:
-    """Python's operators: those of the value that was read."""
+    """Add Python's operators: those of the value that was read."""
     own = {name: cls.__dict__[name] for name in ("__getitem__", "__eq__", "__ne__", "__hash__")}
     add_operators(cls)
     for stem in ("add", "sub", "mul", "truediv", "pow", "matmul", "floordiv", "mod"):

@@ -32,7 +32,7 @@ class VariableSpec(TensorSpec):
         return Variable
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a variable or its spec has this dtype and a compatible shape."""
+        """Return whether a variable or its spec has this dtype and a compatible shape."""
         other = spec_or_value
         return (
             isinstance(other, (Variable, VariableSpec))

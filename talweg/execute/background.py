@@ -88,7 +88,7 @@ class BackgroundCompiler:
             log.info("%s was compiled aside in %.1f seconds", name, seconds)
 
     def is_here(self) -> bool:
-        """Whether this is the compiling thread."""
+        """Return whether this is the compiling thread."""
         return threading.current_thread() is self.thread
 
     def check(self) -> None:

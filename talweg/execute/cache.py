@@ -195,7 +195,7 @@ def _check_entry(found: bytes, key: bytes) -> bytes | None:
 
 
 def _is_trusted(folder: str, is_shared: bool = False) -> bool:
-    """Whether only this user (or root) can have written the files in a folder.
+    """Return whether only this user (or root) can have written the files in a folder.
 
     is_shared: the folder may be one like `/tmp`, too, in which others make files of their own.
     """
@@ -209,7 +209,7 @@ def _is_trusted(folder: str, is_shared: bool = False) -> bool:
 
 
 def _is_ours(path: str | int, is_shared: bool = False) -> bool:
-    """Whether a file belongs to this user or root, and no other user may write to it.
+    """Return whether a file belongs to this user or root, and no other user may write to it.
 
     path: or a file descriptor.  A link is nobody's.  is_shared: others may make files of their own
     in the folder, if they may not take away ours (the sticky bit).
@@ -227,7 +227,7 @@ def _is_ours(path: str | int, is_shared: bool = False) -> bool:
 
 
 def _is_private(path: str | int, group: int) -> bool:
-    """Whether this user is the only member of a file's group, as on many systems."""
+    """Return whether this user is the only member of a file's group, as on many systems."""
     if not group == os.getegid() == os.geteuid() != 0:
         return False
     if hasattr(os, "listxattr") and "system.posix_acl_access" in os.listxattr(path):

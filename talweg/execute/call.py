@@ -72,7 +72,7 @@ def avals_of(arrays: list) -> list[Aval]:
 
 
 def is_plain(prim: Primitive, arrays: list) -> bool:
-    """Whether all operands of an elementwise primitive have one dtype that it accepts."""
+    """Return whether all operands of an elementwise primitive have one dtype that it accepts."""
     dtype = None
     for array in arrays:
         if type(array) in _PYTHON_NUMBERS:

@@ -231,7 +231,7 @@ class Compiled:
         return outputs
 
     def _is_done(self) -> bool:
-        """Whether the machine code has finished, though a signal lost its result."""
+        """Return whether the machine code has finished, though a signal lost its result."""
         layout = getattr(self.executable, "layout", None)
         return layout is not None and layout.is_done()
 
@@ -329,7 +329,7 @@ class Compiled:
         return inputs
 
     def _is_for_others(self, arguments: list, state: dict) -> bool:
-        """Whether the arguments have other shapes, or a variable has no value."""
+        """Return whether the arguments have other shapes, or a variable has no value."""
         if self.signature.kinds != list(map(kind_of, arguments)):
             return True
         variables = (*self.effects.read, *self.effects.written)

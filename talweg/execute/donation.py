@@ -24,7 +24,7 @@ UNSHARED = _count_of_one()  # `sys.getrefcount` of what one container and one lo
 
 
 def is_writable(array: object) -> bool:
-    """Whether an array has row-major memory of its own that may be written."""
+    """Return whether an array has row-major memory of its own that may be written."""
     return type(array) is np.ndarray and array.flags.num & _WRITABLE == _WRITABLE
 
 

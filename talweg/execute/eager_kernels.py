@@ -90,7 +90,7 @@ class HeavyKernels:
 
     @staticmethod
     def _is_profitable(prim: Primitive, times: KernelTimes | None) -> bool:
-        """Whether compiling an operation now is profitable."""
+        """Return whether compiling an operation now is profitable."""
         if settings.deterministic.get():
             return prim.memory == "window"
         return times is not None and times.total >= SECONDS
@@ -125,7 +125,7 @@ class HeavyKernels:
 
 
 def _is_below(seconds: float, made: Any, arrays: list) -> bool:
-    """Whether machine code has the lower minimum time, robust on a busy machine."""
+    """Return whether machine code has the lower minimum time, robust on a busy machine."""
     return any(_seconds(made, arrays) < seconds for _ in range(TRIALS))
 
 

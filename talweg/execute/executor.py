@@ -75,7 +75,7 @@ def follow_devices() -> None:
 
 
 def is_on_cpu() -> bool:
-    """Whether `tf.device` asks for the CPU, where XLA was chosen because of a GPU."""
+    """Return whether `tf.device` asks for the CPU, where XLA was chosen because of a GPU."""
     return _by_devices and "CPU" in (dispatch.context.device or "")
 
 
@@ -267,7 +267,7 @@ class Tier:
         return self.compile_after * (SOON if self.aside else 1) * (1 + self.made / VERSIONS)
 
     def _is_aside(self, key: tuple, program: Program, arguments: list, state: Any) -> bool:
-        """Whether these shapes compile in the background, from now on at the latest.
+        """Return whether these shapes compile in the background, from now on at the latest.
 
         It is not where somebody looks at what is compiled, or where that failed in a call before.
         """
@@ -377,7 +377,7 @@ def _take_over(program: Program, own: dict, state: Any) -> None:
 
 
 def is_observed() -> bool:
-    """Whether compilation or execution is being observed or measured."""
+    """Return whether compilation or execution is being observed or measured."""
     return bool(settings.dump.get() or settings.profile.get() or settings.check.get())
 
 

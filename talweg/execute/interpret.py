@@ -330,7 +330,7 @@ def fill_in(params: dict, program: Program, values: list) -> dict:
 
 
 def _lacks_a_size(params: dict, program: Program, values: list) -> bool:
-    """Whether parameters need a size of a value that was not computed."""
+    """Return whether parameters need a size of a value that was not computed."""
     return any(
         [values[program.places[atom][0]] is None for atom in atoms_of(tuple(params.values()))]
     )

@@ -83,7 +83,9 @@ class IdentityCategoricalColumn(_Identity, _Keyed):
         return self.number_buckets
 
     def ids_of(self, values: object) -> Any:
-        """The numbers; the default for those out of range, or InvalidArgumentError without one."""
+        """Return the numbers;
+        the default for those out of range, or InvalidArgumentError without one.
+        """
         ids = cast(values, int64)
         outside = look_up("logical_or")(ids < 0, ids >= self.number_buckets)
         if self.default_value is not None:
@@ -237,7 +239,7 @@ class WeightedCategoricalColumn(_Weighted, CategoricalColumn):
 
     @property
     def num_buckets(self) -> int:
-        """That of the ids."""
+        """The number of buckets of the ids."""
         return self.categorical_column.num_buckets
 
     @property
@@ -247,7 +249,7 @@ class WeightedCategoricalColumn(_Weighted, CategoricalColumn):
         return {**self.categorical_column.parse_example_spec, **own}
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """Ids and weights."""
+        """Return ids and weights."""
         weights = transformation_cache.get(self.weight_feature_key, state_manager)
         if not isinstance(weights, SparseTensor):
             weights = look_up("sparse.from_dense")(weights)
@@ -255,7 +257,7 @@ class WeightedCategoricalColumn(_Weighted, CategoricalColumn):
         return ids, weights.with_values(cast(weights.values, float32))
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any = None) -> tuple:
-        """Ids and weights."""
+        """Return ids and weights."""
         return transformation_cache.get(self, state_manager)
 
 

@@ -58,7 +58,7 @@ class StateManager:
         self._cols_to_resources_map[feature_column][name] = resource
 
     def has_resource(self, feature_column: Any, name: str) -> bool:
-        """Whether a column has something of a name."""
+        """Return whether a column has something of a name."""
         return name in self._cols_to_resources_map[feature_column]
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
@@ -172,6 +172,6 @@ def check_key(key: Any) -> None:
 
 
 def check_categorical(column: Any) -> None:
-    """ValueError for what gives no ids."""
+    """Raise ValueError for what gives no ids."""
     if not isinstance(column, CategoricalColumn):
         raise value_error("TW104", f"{column!r} is no CategoricalColumn", "one that gives ids")

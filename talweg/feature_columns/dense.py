@@ -77,7 +77,7 @@ class BucketizedColumn(_Bucketized, DenseColumn, CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict:
-        """That of the numbers."""
+        """The parse specification of the numbers."""
         return self.source_column.parse_example_spec
 
     @property

@@ -31,12 +31,12 @@ class IndicatorColumn(_Indicator, DenseColumn):
 
     @property
     def parse_example_spec(self) -> dict:
-        """That of the ids."""
+        """The parse specification of the ids."""
         return self.categorical_column.parse_example_spec
 
     @property
     def variable_shape(self) -> TensorShape:
-        """One row of counts."""
+        """The shape of a row of counts."""
         return TensorShape([1, self.categorical_column.num_buckets])
 
     def transform_feature(self, transformation_cache: object, state_manager: Any = None) -> Any:
@@ -78,7 +78,7 @@ class EmbeddingColumn(_Embedding, DenseColumn):
 
     @property
     def parse_example_spec(self) -> dict:
-        """That of the ids."""
+        """The parse specification of the ids."""
         return self.categorical_column.parse_example_spec
 
     @property
@@ -109,7 +109,9 @@ class EmbeddingColumn(_Embedding, DenseColumn):
         return transformation_cache.get(self.categorical_column, state_manager)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
-        """The rows of a batch; `state_manager.get_variable(column, name)` gives the table."""
+        """Return the rows of a batch;
+        `state_manager.get_variable(column, name)` gives the table.
+        """
         table = state_manager.get_variable(self, "embedding_weights")
         return self.look_up_rows(table, transformation_cache, state_manager)
 

@@ -41,12 +41,12 @@ class SequenceCategoricalColumn(_SequenceCategorical, CategoricalColumn):
 
     @property
     def num_buckets(self) -> int:
-        """That of the ids."""
+        """The number of buckets of the ids."""
         return self.categorical_column.num_buckets
 
     @property
     def parse_example_spec(self) -> dict:
-        """That of the ids."""
+        """The parse specification of the ids."""
         return self.categorical_column.parse_example_spec
 
     def transform_feature(self, transformation_cache: object, state_manager: Any = None) -> Any:

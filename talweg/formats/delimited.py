@@ -43,7 +43,9 @@ def fields_of(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
 
 
 def _read_quoted(data: bytes, at: int) -> tuple[bytes, int]:
-    """The field that begins with the quote at a place, and the place after its last quote."""
+    """Return the field that begins with the quote at a place,
+    and the place after its last quote.
+    """
     parts, at = [], at + 1
     while True:
         quote = data.find(b'"', at)
@@ -80,7 +82,9 @@ class Records:
             raise
 
     def _lines(self) -> bytes:
-        """The next line, or several where a quote is open; lines may hold several records."""
+        """Return the next line, or several where a quote is open;
+        lines may hold several records.
+        """
         lines = [self._file.readline()]
         quotes = lines[0].count(b'"') if self._quotes else 0
         while quotes % 2:

@@ -53,7 +53,8 @@ def make_folder(path: str | bytes) -> None:
 
 
 def read_file(path: str) -> bytes:
-    """The bytes of a file as a whole; FailedPreconditionError for a folder, a pipe or a device.
+    """Return the bytes of a file as a whole; FailedPreconditionError for a folder, a pipe or a
+    device.
 
     Other errors of the system are TensorFlow's, too: NotFoundError, PermissionDeniedError, ...
     """

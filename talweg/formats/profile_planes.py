@@ -12,7 +12,9 @@ from talweg.formats.wire import field
 
 
 def space(programs: list[tuple[str, list[Any]]], began: int) -> bytes:
-    """The message for programs, each a name and its kernels' times; `began` in nanoseconds."""
+    """Return the message for programs,
+    each a name and its kernels' times; `began` in nanoseconds.
+    """
     names: dict[str, int] = {}
     lines = b""
     for number, (name, times) in enumerate(programs, 1):

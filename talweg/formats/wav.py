@@ -13,7 +13,9 @@ LIMIT = 1 << 15
 
 
 def encode(samples: Any, rate: int) -> bytes:
-    """A WAV file with 16 bits of `samples`, floats in [-1, 1] of shape `[length, channels]`."""
+    """Return a WAV file with 16 bits of `samples`, floats in [-1,
+    1] of shape `[length, channels]`.
+    """
     channels = samples.shape[1]
     scaled = np.asarray(samples, np.float32) * np.float32(LIMIT)
     data = np.clip(np.rint(scaled), -LIMIT, LIMIT - 1).astype("<i2").tobytes()

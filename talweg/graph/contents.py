@@ -97,7 +97,7 @@ def _find_elements(node: Node) -> np.ndarray:
 
 
 def _costs_more(node: Node, size: Any) -> bool:
-    """Whether a size is too long an expression, or wraps round in the tensor's dtype."""
+    """Return whether a size is too long an expression, or wraps round in the tensor's dtype."""
     limits = np.iinfo(node.aval.dtype.numpy_dtype)
     numbers = [size.constant, *[f for _, f in size.terms]] if type(size) is Dim else [size]
     if not all([limits.min <= number <= limits.max for number in numbers]):
@@ -108,7 +108,7 @@ def _costs_more(node: Node, size: Any) -> bool:
 
 
 def _may_wrap(size: Dim, limits: Any) -> bool:
-    """Whether values may make a sum or product too large for the tensor's dtype.
+    """Return whether values may make a sum or product too large for the tensor's dtype.
 
     TensorFlow's integers wrap round then, which polynomials do not know.  Sizes of axes are taken
     to fit, unless a large number multiplies them; so is one value with what is small beside it, as

@@ -325,7 +325,7 @@ class FunctionGraph(Graph):
 
 
 def _alike(new: tuple, old: tuple) -> bool:
-    """Whether two parameters are equal, where bodies compare by name and size."""
+    """Return whether two parameters are equal, where bodies compare by name and size."""
     if len(new) != len(old):
         return False
     for (key, a), (other, b) in zip(new, old):

@@ -10,7 +10,8 @@ from talweg.graph.walk import postorder
 
 
 def guard_reads(graph: Any, tensor: Any, kind: type) -> Any:
-    """`tensor` with every reading of a variable replaced by one that its first value stands in for.
+    """Return `tensor` with every reading of a variable replaced by one that its first value stands
+    in for.
 
     kind: the class of variables that have first values.  Readings that wait for something, and what
     has effects, are left as they are.

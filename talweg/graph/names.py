@@ -317,7 +317,7 @@ class Names:
 
 
 def is_operation(node: Node) -> bool:
-    """Whether TensorFlow would show an operation for this node."""
+    """Return whether TensorFlow would show an operation for this node."""
     role = node.prim.role
     if role is Role.CONSTANT:
         return node.params["value"].given

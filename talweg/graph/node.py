@@ -133,7 +133,7 @@ class Content:
         return self.has_array(other)
 
     def has_array(self, other: Content) -> bool:
-        """Whether the arrays are equal in every bit."""
+        """Return whether the arrays are equal in every bit."""
         a, b = self.array, other.array
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
@@ -350,7 +350,7 @@ def graph_error(error: OpError) -> Exception:
 
 
 def is_static(aval: Any) -> bool:
-    """Whether no size of an abstract value is symbolic."""
+    """Return whether no size of an abstract value is symbolic."""
     dims = () if type(aval) is tuple else aval.dims
     return dims is None or not is_symbolic(dims)
 

@@ -47,13 +47,13 @@ def _classify(cls: type) -> int:
 
 
 def is_nested(value: object, composites: bool = False) -> bool:
-    """Whether `value` is a container of a nest."""
+    """Return whether `value` is a container of a nest."""
     kind = kind_of(value)
     return kind != LEAF and (kind != COMPOSITE or composites)
 
 
 def is_namedtuple(value: object) -> bool:
-    """Whether `value` is a namedtuple."""
+    """Return whether `value` is a namedtuple."""
     return kind_of(value) == NAMEDTUPLE
 
 

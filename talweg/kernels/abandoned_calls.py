@@ -72,7 +72,9 @@ running: set[LibraryCall] = set()
 
 
 def _lasting(x: Any) -> Any:
-    """`x`, copied if its memory belongs to a compiled program, which may use it for others."""
+    """Return `x`, copied if its memory belongs to a compiled program,
+    which may use it for others.
+    """
     owner = x
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -80,15 +82,17 @@ def _lasting(x: Any) -> Any:
 
 
 def count_per_element(cost: float) -> Callable[..., float]:
-    """The work of a kernel that takes so many multiplications for each element of its operand."""
+    """Return the work of a kernel that takes so many multiplications
+    for each element of its operand.
+    """
     return lambda x, *_, **__: cost * x.size
 
 
 def make_interruptible(
     work: Callable[..., float], kernel: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """A decorator of kernels: those calls whose `work` (of the operands) is `LONG` or more run so
-    that the main thread can abandon them.
+    """Return a decorator of kernels: those calls whose `work` (of the operands) is `LONG` or more
+    run so that the main thread can abandon them.
     """
     if kernel is None:
         return functools.partial(make_interruptible, work)

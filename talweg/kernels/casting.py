@@ -26,7 +26,9 @@ with np.errstate(invalid="ignore"):  # whether NumPy gives the lowest integer fo
 
 
 def cast(x: Any, *, dtype: DType) -> Any:
-    """x as another dtype; of complex numbers the real part, where those are not asked for."""
+    """Return x as another dtype;
+    of complex numbers the real part, where those are not asked for.
+    """
     target = dtype.numpy_dtype
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real
@@ -41,7 +43,7 @@ def cast(x: Any, *, dtype: DType) -> Any:
 
 
 def _widen(x: NDArray) -> Any:
-    """Elements that NumPy knows: quantized numbers and integers of few bits as integers."""
+    """Return elements that NumPy knows: quantized numbers and integers of few bits as integers."""
     if x.dtype.name.startswith(("int", "uint")):
         return x.astype(np.int8)
     return integer_view(x)
@@ -67,7 +69,7 @@ def _float_to_integer(x: NDArray, target: np.dtype) -> Any:
 
 
 def _to_signed(x: NDArray, target: np.dtype) -> Any:
-    """Truncated; the lowest integer for what does not fit."""
+    """Return x truncated; the lowest integer for what does not fit."""
     found = x.astype(target)
     if _IS_LOWEST:
         return found

@@ -117,7 +117,9 @@ def convolution_input_gradient(
 
 
 def is_depthwise(w: np.ndarray, groups: int):
-    """Whether every input channel is a group of its own (one channel alone is not worth it)."""
+    """Return whether every input channel is a group
+    of its own (one channel alone is not worth it).
+    """
     return groups > 1 and w.shape[-2] == 1
 
 
@@ -131,7 +133,9 @@ def _by_group(w: np.ndarray, groups: int):
 
 
 def _positions(y: np.ndarray, groups: int):
-    """A view of `[n, *O, M]` (contiguous in its positions) as `[groups, positions, M/groups]`."""
+    """Return a view of `[n, *O,
+    M]` (contiguous in its positions) as `[groups, positions, M/groups]`.
+    """
     return y.reshape(-1, groups, y.shape[-1] // groups).swapaxes(0, 1)
 
 
@@ -170,7 +174,7 @@ def _column_tiles(
 
 
 def _copies_across(x: np.ndarray, kernel, dilation: Sequence[int], depth):
-    """Whether positions, not taps and channels, make the longer runs to copy."""
+    """Return whether positions, not taps and channels, make the longer runs to copy."""
     if x.strides[-1] > x.strides[-2]:  # channels-first memory: rows of positions are contiguous
         return True
     run = depth * (kernel[-1] if dilation[-1] == 1 else 1)
@@ -186,7 +190,9 @@ def _tap_rows(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """The taps of one tile: as `window_taps`, with outputs counted from the tile's first row."""
+    """Return the taps of one tile:
+    as `window_taps`, with outputs counted from the tile's first row.
+    """
     first, stop = tile[1].start, tile[1].stop
     (low, high), *others = padding
     moved = ((low - first * strides[0], high), *others)
@@ -204,7 +210,7 @@ def _scatter_planes(
     dilation: Sequence[int],
     groups: int,
 ):
-    """Per tap one product g w[k]^T, a plane `[n, *O, C]`, added where the tap read."""
+    """Compute per tap one product g w[k]^T, a plane `[n, *O, C]`, added where the tap read."""
     kernel, outputs, depth = w.shape[:-2], g.shape[1:-1], w.shape[-2]
     taps = math.prod(kernel)
     # [taps, groups, M/groups, C/groups]
@@ -251,14 +257,16 @@ def _scatter_rows(
 
 
 def _depthwise_tiles(g_like, groups: int):
-    """Tiles for tap-by-tap work on `[N, *O, C]`, and the buffer shape of one tile."""
+    """Return tiles for tap-by-tap work on `[N, *O, C]`, and the buffer shape of one tile."""
     return windows.tiles(
         g_like.shape[0], g_like.shape[1:-1], groups * g_like.itemsize, DEPTHWISE_BYTES
     )
 
 
 def _along_rows(weights, width):
-    """`[taps, C]` repeated to `[taps, width, C]`: rows of an image then multiply in one run."""
+    """Return `[taps, C]` repeated to `[taps, width, C]`:
+    rows of an image then multiply in one run.
+    """
     return np.repeat(weights[:, None, :], width, axis=1)
 
 

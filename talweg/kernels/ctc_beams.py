@@ -13,7 +13,9 @@ NEVER = -np.inf
 
 
 def search(scores: np.ndarray, blank: int, width: int) -> list[tuple[tuple, float]]:
-    """The best `width` label sequences of one row [time, classes], best first, with log p."""
+    """Return the best `width` label sequences of one row [time,
+    classes], best first, with log p.
+    """
     beams: dict[tuple, tuple[float, float]] = {(): (0.0, NEVER)}
     for row in scores:
         prefixes: dict[tuple, list[float]] = {}
@@ -37,12 +39,13 @@ def search(scores: np.ndarray, blank: int, width: int) -> list[tuple[tuple, floa
 
 
 def _score(item: tuple) -> float:
-    """-log p of a beam: its paths that end in a blank and in its last label."""
+    """Return -log p of a beam: its paths that end in a blank and in its last label."""
     return -float(np.logaddexp(item[1][0], item[1][1]))
 
 
 def decode(scores: np.ndarray, lengths: np.ndarray, width: int, paths: int) -> tuple:
-    """Labels [paths, batch, time], -1 behind their ends, and log probabilities [batch, paths].
+    """Return labels [paths, batch, time], -1 behind their ends, and log probabilities [batch,
+    paths].
 
     scores [time, batch, classes] are log probabilities; the last class is the blank.
     """

@@ -26,12 +26,12 @@ def byte(s: Text, place: int) -> int:
 
 
 def half(s: Text, place: int) -> int:
-    """Four bytes as a number."""
+    """Return four bytes as a number."""
     return int.from_bytes(s[place : place + 4], "little")
 
 
 def word(s: Text, place: int) -> int:
-    """Eight bytes as a number."""
+    """Return eight bytes as a number."""
     return int.from_bytes(s[place : place + 8], "little")
 
 
@@ -54,7 +54,7 @@ def of_two(u: int, v: int, factor: int) -> int:
 
 
 def short(s: Text) -> int:
-    """Up to 16 bytes."""
+    """Hash up to 16 bytes."""
     size = length(s)
     factor = K2 + size * 2
     if size >= 8:
@@ -73,7 +73,7 @@ def short(s: Text) -> int:
 
 
 def middle(s: Text) -> int:
-    """17 to 64 bytes."""
+    """Hash 17 to 64 bytes."""
     size = length(s)
     factor = K2 + size * 2
     a = word(s, 0) * (K1 if size <= 32 else K2) & MASK
@@ -93,7 +93,7 @@ def middle(s: Text) -> int:
 
 
 def weak(s: Text, place: int, a: int, b: int) -> tuple[int, int]:
-    """32 bytes into two words."""
+    """Hash 32 bytes into two words."""
     z = word(s, place + 24)
     a = (a + word(s, place)) & MASK
     b = rotate(b + a + z, 21)
@@ -106,7 +106,7 @@ def weak(s: Text, place: int, a: int, b: int) -> tuple[int, int]:
 def round_of(
     s: Text, place: int, x: int, y: int, z: int, v: int, t: int, w: int, u: int, m: int, n: int
 ) -> tuple[int, int, int, int, int, int, int]:
-    """64 bytes into seven words; m is the factor, n 9 in the last round."""
+    """Hash 64 bytes into seven words; m is the factor, n 9 in the last round."""
     x = rotate(x + y + v + word(s, place + 8), 37) * m & MASK
     y = rotate(y + t + word(s, place + 48), 42) * m & MASK
     x = x ^ (u * n & MASK)
@@ -118,7 +118,7 @@ def round_of(
 
 
 def long(s: Text) -> int:
-    """More than 64 bytes."""
+    """Hash more than 64 bytes."""
     size = length(s)
     x = (81 * K2 + word(s, 0)) & MASK
     y = (81 * K1 + 113) & MASK
@@ -143,7 +143,7 @@ def long(s: Text) -> int:
 
 
 def fingerprint(s: Text) -> int:
-    """FarmHash's Fingerprint64 of `s`."""
+    """Return FarmHash's Fingerprint64 of `s`."""
     if length(s) <= 16:
         return short(s)
     if length(s) <= 64:
@@ -167,7 +167,7 @@ def sip_round(v: int, w: int, x: int, y: int) -> tuple[int, int, int, int]:
 
 
 def siphash(s: Text, first: int, second: int) -> int:
-    """SipHash-2-4 of `s` under a key of two 64-bit numbers."""
+    """Return SipHash-2-4 of `s` under a key of two 64-bit numbers."""
     v = first & MASK ^ 0x736F6D6570736575
     w = second & MASK ^ 0x646F72616E646F6D
     x = first & MASK ^ 0x6C7967656E657261
@@ -198,7 +198,7 @@ def siphash(s: Text, first: int, second: int) -> int:
 
 
 def murmur_hash(s: Text) -> int:
-    """MurmurHash64A of `s` (Appleby 2008)."""
+    """Return MurmurHash64A of `s` (Appleby 2008)."""
     size = length(s)
     h = SEED ^ (size * MURMUR & MASK)
     at = 0

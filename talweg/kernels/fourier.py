@@ -14,7 +14,8 @@ COST = 1 << 7  # multiplications that take as long as an element's part
 
 
 def transform(name: str, x: np.ndarray, **parameters: object) -> np.ndarray:
-    """`scipy.fft`'s function `name` of x; on all threads that the settings allow where x is large.
+    """Return `scipy.fft`'s function `name` of x; on all threads that the settings allow where x is
+    large.
 
     It works on several rows at once, where NumPy's works on one.
     """

@@ -114,7 +114,9 @@ def _by_fraction(a: np.ndarray, x: np.ndarray, order: int):
 
 
 def _linear(jet: np.ndarray, value: np.ndarray, slope: int):
-    """The product of a jet and value + slope ε; coefficients lie along the last axis but one."""
+    """Return the product of a jet and value + slope ε;
+    coefficients lie along the last axis but one.
+    """
     result = jet * value
     result[..., 1:, :] += slope * jet[..., :-1, :]
     return result

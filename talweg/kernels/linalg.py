@@ -33,7 +33,7 @@ def count_multiplications(cost: float) -> Callable[..., float]:
 
 
 def widen_kernel(kernel: Callable[..., Any], cost: float = 1) -> Callable[..., Any]:
-    """`kernel`, computing float16 in float32, which takes `cost` times a product's work."""
+    """Return `kernel`, computing float16 in float32, which takes `cost` times a product's work."""
 
     @make_interruptible(count_multiplications(cost))
     def run(*arrays: object, **params: object) -> Any:
@@ -51,7 +51,9 @@ def widen_kernel(kernel: Callable[..., Any], cost: float = 1) -> Callable[..., A
 
 
 def quietly(function: Callable[..., Any], *arrays: object, **params: object) -> Any:
-    """`function` without SciPy's warnings: results that are not finite speak for themselves."""
+    """Return `function` without SciPy's warnings:
+    results that are not finite speak for themselves.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*arrays, **params)
@@ -89,7 +91,7 @@ BLOCKED = 48  # rows from which LAPACK's getri takes half the time of NumPy's ge
 
 
 def _invert(x: np.ndarray) -> np.ndarray:
-    """x⁻¹ by getrf and getri: 2 n³ multiplications, where gesv with the identity has 8/3 n³.
+    """Return x⁻¹ by getrf and getri: 2 n³ multiplications, where gesv with the identity has 8/3 n³.
 
     LAPACK is given xᵀ, which needs no copy in Fortran's order.
     """
@@ -104,7 +106,7 @@ def _invert(x: np.ndarray) -> np.ndarray:
 
 
 def matrix_inverse(x: np.ndarray) -> Any:
-    """x⁻¹; InvalidArgumentError for a singular matrix or one with NaN."""
+    """Return x⁻¹; InvalidArgumentError for a singular matrix or one with NaN."""
     try:
         if x.shape[-1] < BLOCKED:
             result = np.linalg.inv(x)
@@ -119,7 +121,7 @@ def matrix_inverse(x: np.ndarray) -> Any:
 
 
 def cofactors(x: np.ndarray) -> Any:
-    """det(x) x⁻ᵀ, by singular values where x⁻¹ does not exist."""
+    """Return det(x) x⁻ᵀ, by singular values where x⁻¹ does not exist."""
     try:
         z = np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
         if np.isfinite(z).all():
@@ -148,7 +150,9 @@ def matrix_solve(a: np.ndarray, b: np.ndarray, *, adjoint: bool) -> Any:
 
 
 def cholesky_factor(x: np.ndarray) -> Any:
-    """The lower factor, from the lower triangle of x; NaN where x is not positive definite."""
+    """Return the lower factor, from the lower triangle of x;
+    NaN where x is not positive definite.
+    """
     try:
         if not np.isnan(x).any():
             return np.linalg.cholesky(x)
@@ -203,7 +207,9 @@ def _substitute(a: np.ndarray, b: np.ndarray, lower: bool) -> Any:
 
 
 def lu_factors(x: np.ndarray) -> tuple:
-    """L - 1 + U in one matrix and the permutation p (int32) with x[p] = L U; partial pivoting."""
+    """Return L - 1 + U in one matrix and the permutation p (int32)
+    with x[p] = L U; partial pivoting.
+    """
     from scipy.linalg import get_lapack_funcs
 
     size = x.shape[-1]
@@ -233,7 +239,7 @@ def orthogonal_triangular(x: np.ndarray, *, full: bool) -> tuple:
 
 
 def eigen_hermitian(x: np.ndarray) -> tuple:
-    """Eigenvalues, ascending, and eigenvectors, from the lower triangle of x."""
+    """Return eigenvalues, ascending, and eigenvectors, from the lower triangle of x."""
     try:
         if np.isnan(x).any():
             raise unsuccessful("eigh")
@@ -243,7 +249,7 @@ def eigen_hermitian(x: np.ndarray) -> tuple:
 
 
 def eigenvalues_hermitian(x: np.ndarray) -> Any:
-    """Eigenvalues, ascending, from the lower triangle of x."""
+    """Return eigenvalues, ascending, from the lower triangle of x."""
     try:
         if np.isnan(x).any():
             raise unsuccessful("eigvalsh")
@@ -254,7 +260,7 @@ def eigenvalues_hermitian(x: np.ndarray) -> Any:
 
 @make_interruptible(count_multiplications(32))
 def eigen_general(x: np.ndarray) -> tuple:
-    """Complex eigenvalues and eigenvectors of length 1."""
+    """Return complex eigenvalues and eigenvectors of length 1."""
     dtype = np.result_type(x.dtype, np.complex64)
     try:
         w, v = np.linalg.eig(x)
@@ -297,7 +303,7 @@ def singular_values(x: np.ndarray) -> Any:
 
 
 def pseudo_inverse(x: np.ndarray, cutoff: Any) -> Any:
-    """x⁺, where singular values up to `cutoff` times the largest count as zero."""
+    """Return x⁺, where singular values up to `cutoff` times the largest count as zero."""
     s, u, v = singular_values_and_vectors(x, full=False)
     if not s.shape[-1]:
         return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
@@ -336,7 +342,7 @@ def tridiagonal_solution(diagonals: np.ndarray, b: np.ndarray) -> Any:
 
 
 def sylvester_solution(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> Any:
-    """The solution z of a z + z b = q; InvalidArgumentError if a and -b share an eigenvalue."""
+    """Return z with a z + z b = q; InvalidArgumentError if a and -b share an eigenvalue."""
     from scipy.linalg import LinAlgError, solve_sylvester
 
     result = np.empty(q.shape, q.dtype)
@@ -353,7 +359,7 @@ def sylvester_solution(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> Any:
 
 
 def exponential(x: np.ndarray) -> Any:
-    """eˣ by scaling and squaring; NaN where x is not finite."""
+    """Return eˣ by scaling and squaring; NaN where x is not finite."""
     if not x.size:
         return x.copy()
     from scipy.linalg import expm

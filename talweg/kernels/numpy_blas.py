@@ -60,12 +60,12 @@ _changing = threading.Lock()  # by whom the number of threads is changed at pres
 
 
 def dot(x: np.ndarray, y: np.ndarray) -> Any:
-    """x.dot(y) of two matrices."""
+    """Return x.dot(y) of two matrices."""
     return limit_threads(x.size * y.shape[-1], x.dot, y)
 
 
 def matmul(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> Any:
-    """x y.   x [..., m, k], y [..., k, n] -> [..., m, n], into `out` if it is given."""
+    """Return x y.   x [..., m, k], y [..., k, n] -> [..., m, n], into `out` if it is given."""
     work = max(x.size * y.shape[-1], x.shape[-2] * y.size)
     return limit_threads(work, np.matmul, x, y, *(() if out is None else (out,)))
 

@@ -53,7 +53,7 @@ def max_pool_gather(
     dilation: Sequence[int],
     y: np.ndarray | None = None,
 ):
-    """v at the place of each window's first maximum of x: `[N, *S, C] -> [N, *O, C]`.
+    """Return v at the place of each window's first maximum of x: `[N, *S, C] -> [N, *O, C]`.
 
     `y` is `max_pool(x)` where the caller has it. A window that lies in padding only gives zero.
     """
@@ -102,7 +102,9 @@ def max_pool_with_argmax(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """The maxima, and the position of each one in its image: ((s0 * S1 + s1) * S2 ...) * C + c."""
+    """Return the maxima, and the position of each one in its image:
+    ((s0 * S1 + s1) * S2 ...) * C + c.
+    """
     y = max_pool(x, window, strides, padding, dilation)
     _, wide, top = _operands(x, x, window, strides, padding, dilation, y)
     jumps = np.cumprod((1, *x.shape[:1:-1]))[::-1]  # elements per step along each spatial axis
@@ -177,7 +179,7 @@ def window_counts(
 
 
 def _tiles(x: np.ndarray):
-    """Slices of the batch that are small enough to stay in the cache."""
+    """Return slices of the batch that are small enough to stay in the cache."""
     step = max(TILE_BYTES // max(x[:1].nbytes, 1), 1)
     return [slice(start, start + step) for start in range(0, x.shape[0], step)]
 
@@ -196,7 +198,7 @@ def _on_axis(values: np.ndarray, axis, ndim):
 
 
 def _divide_by_counts(y: np.ndarray, counts, out=None):
-    """y / the product of the per-axis counts."""
+    """Return y / the product of the per-axis counts."""
     divisor = y.dtype.type(1)
     for axis, count in enumerate(counts, start=1):
         if isinstance(count, np.ndarray):
@@ -296,7 +298,7 @@ def _taps(
 
 
 def _are_disjoint(taps, stride, step):
-    """Whether no two windows along an axis share an element."""
+    """Return whether no two windows along an axis share an element."""
     return windows.extent(taps, step) <= stride
 
 
@@ -333,7 +335,9 @@ def _first_maxima(x: np.ndarray, y: np.ndarray, taps):
 
 
 def _scatter_disjoint(g: np.ndarray, x: np.ndarray, y: np.ndarray, total, taps):
-    """`max_pool_scatter` of one tile whose windows share no elements: written, not added."""
+    """Scatter as `max_pool_scatter` one tile
+    whose windows share no elements: written, not added.
+    """
     chosen = np.empty_like(_bits(g))
     for here, there, mask in _first_maxima(x, y, taps):
         np.copyto(chosen[here], mask)  # 0 or 1; cheaper apart than inside of the product
@@ -341,7 +345,7 @@ def _scatter_disjoint(g: np.ndarray, x: np.ndarray, y: np.ndarray, total, taps):
 
 
 def _scatter_overlapping(g: np.ndarray, x: np.ndarray, y: np.ndarray, total, taps):
-    """`max_pool_scatter` of one tile whose windows share elements."""
+    """Scatter as `max_pool_scatter` one tile whose windows share elements."""
     product = np.empty_like(g)
     chosen = np.empty_like(_bits(g))
     for here, there, mask in _first_maxima(x, y, taps):

@@ -14,7 +14,9 @@ AT_ONCE = 1 << 32  # multiplications of float32 in one call: Python's signals wa
 
 
 def plain_product(x: np.ndarray, y: np.ndarray) -> Any:
-    """x y for two matrices of 4 bytes or more; TypeError for other ranks (NumPy takes vectors)."""
+    """Return x y for two matrices of 4 bytes or more;
+    TypeError for other ranks (NumPy takes vectors).
+    """
     if x.ndim != 2 or y.ndim != 2:
         raise TypeError("not two matrices")
     if x.size * y.shape[1] * x.itemsize // 4 > AT_ONCE:
@@ -23,7 +25,7 @@ def plain_product(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 def matrix_product(x: np.ndarray, y: np.ndarray) -> Any:
-    """x y.   x [..., m, k], y [..., k, n] -> [..., m, n]; leading axes broadcast."""
+    """Return x y.   x [..., m, k], y [..., k, n] -> [..., m, n]; leading axes broadcast."""
     kind = x.dtype.kind
     if kind in "iu":
         return _integer_product(x, y)
@@ -46,7 +48,7 @@ def _product(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 def _in_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x y, where that takes long: in calls between which handlers of signals can run."""
+    """Return x y, where that takes long: in calls between which handlers of signals can run."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     x, y = _readable(x), _readable(y)
     z = np.empty((*batch, x.shape[-2], y.shape[-1]), np.result_type(x, y))
@@ -72,14 +74,14 @@ def _fill(z: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def _readable(x: np.ndarray) -> Any:
-    """`x`, copied if neither of its last axes is contiguous: BLAS cannot read it then."""
+    """Return `x`, copied if neither of its last axes is contiguous: BLAS cannot read it then."""
     if x.size and x.itemsize not in x.strides[-2:]:
         return np.ascontiguousarray(x)
     return x
 
 
 def _integer_product(x: np.ndarray, y: np.ndarray) -> Any:
-    """Through float64, which BLAS multiplies, where every sum is exact there; wraps as C does."""
+    """Multiply in float64, which BLAS does, where every sum is exact there; wrap as C does."""
     if x.size and y.size and x.size * y.shape[-1] > SMALL:
         bound = _largest(x) * _largest(y) * x.shape[-1]
         if bound < EXACT:

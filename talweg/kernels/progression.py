@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def allocate(function: str, make: Callable[..., Any], *arguments: object) -> Any:
-    """make(*arguments), an array; ResourceExhaustedError if there is no room for it.
+    """Return make(*arguments), an array; ResourceExhaustedError if there is no room for it.
 
     InvalidArgumentError if the first of the arguments is a shape that no array has.
     """
@@ -63,7 +63,7 @@ def progression(
     delta: int | np.generic | np.ndarray,
     dtype: DType,
 ) -> np.ndarray:
-    """start, start + delta, ... before `limit`, of the DType `dtype`.
+    """Return start, start + delta, ... before `limit`, of the DType `dtype`.
 
     InvalidArgumentError for a delta of 0 or one that leads away from the limit.
     """

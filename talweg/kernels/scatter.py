@@ -25,7 +25,7 @@ KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes noth
 
 
 def zeros(shape: tuple, dtype: np.dtype) -> np.ndarray:
-    """Zeros; empty strings for strings."""
+    """Return zeros; empty strings for strings."""
     return np.full(shape, b"", object) if dtype.kind == "O" else np.zeros(shape, dtype)
 
 
@@ -60,7 +60,7 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
 
 
 def _is_vector(target: np.ndarray, updates: np.ndarray) -> bool:
-    """Whether the updates are numbers, one a row, for which `ufunc.at` has a fast loop."""
+    """Return whether the updates are numbers, one a row, for which `ufunc.at` has a fast loop."""
     plain = target.dtype.kind in "iuf" and target.dtype.itemsize >= 4
     plain = plain and updates.dtype == target.dtype
     return plain and updates.size == len(updates) and target.flags.c_contiguous
@@ -119,7 +119,8 @@ class EqualRowRuns:
 def in_turns(
     kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray, runs: EqualRowRuns
 ) -> None:
-    """`kernel.at(target, rows, updates)` for target [n, m], rows [k], and updates [k, m] or ().
+    """Compute `kernel.at(target, rows, updates)` for target [n, m], rows [k], and updates [k, m] or
+    ().
 
     Whatever interrupts it, a lack of memory or the user, leaves `target` as it was.
     """
@@ -153,7 +154,7 @@ def _turn(
     chosen: np.ndarray,
     before: list,
 ) -> None:
-    """One update of each of some rows, none of them named twice, a part of them at a time."""
+    """Update each of some rows, none of them named twice, a part of them at a time."""
     columns, count = target.shape[1], chosen.size
     size = min(count, max(1, PART // max(1, columns * target.itemsize)))
     old = np.empty((count, columns), target.dtype)
@@ -174,7 +175,9 @@ def _turn(
 
 
 def _sums(updates: np.ndarray, starts: np.ndarray) -> Any:
-    """The sum of each run of rows; 16-bit floats are summed in float32, truth values by `or`."""
+    """Return the sum of each run of rows;
+    16-bit floats are summed in float32, truth values by `or`.
+    """
     if updates.dtype == bool:
         return np.logical_or.reduceat(updates, starts, axis=0)
     if updates.dtype.itemsize == 2 and updates.dtype.kind not in "iu":

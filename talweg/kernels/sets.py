@@ -22,7 +22,8 @@ def rows_of(indices: np.ndarray, values: np.ndarray) -> dict[tuple, set]:
 
 
 def combine(operation: Callable[[set, set], set]) -> Callable[..., tuple]:
-    """A kernel: indices, values and shapes of two sparse tensors -> indices, values, last size.
+    """Return a kernel: indices, values and shapes of two sparse tensors -> indices, values, last
+    size.
 
     InvalidArgumentError for other rows: only the run of a graph may know the ranks.
     """

@@ -23,7 +23,8 @@ SPARSE = 4  # times as many possible numbers as elements are worth a table
 
 
 def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
-    """The order (int64) that sorts the rows of x [..., n]; equal elements stay in their order.
+    """Return the order (int64) that sorts the rows of x [..., n]; equal elements stay in their
+    order.
 
     NaN counts as the largest number.
     """
@@ -51,7 +52,9 @@ def first_places(x: np.ndarray, count: int, descending: bool) -> np.ndarray:
 
 
 def _up_to_the_last(x: np.ndarray, count: int, descending: bool) -> np.ndarray | None:
-    """`first_places`, of the elements up to the last that is chosen; None where many are equal."""
+    """Return `first_places`,
+    of the elements up to the last that is chosen; None where many are equal.
+    """
     size = x.shape[-1]
     last = size - count if descending else count - 1
     bound = np.partition(x, last, -1)[..., last : last + 1]
@@ -68,7 +71,9 @@ def _up_to_the_last(x: np.ndarray, count: int, descending: bool) -> np.ndarray |
 
 
 def _pack_order(x: np.ndarray, descending: bool) -> np.ndarray | None:
-    """Integers of 64 bits in the order of x's rows and their places; None where none are made."""
+    """Return integers of 64 bits in the order of x's rows
+    and their places; None where none are made.
+    """
     if x.shape[-1] <= FEW or x.shape[-1] > WIDEST or x.dtype.kind not in "iuf":
         return None
     if x.dtype.kind in "iu":
@@ -87,7 +92,9 @@ def _pack_order(x: np.ndarray, descending: bool) -> np.ndarray | None:
 
 
 def _integer_keys(x: np.ndarray) -> np.ndarray | None:
-    """Integers of 32 bits, in int64, in the order of x; None where x is wider, or sorts as fast."""
+    """Return integers of 32 bits, in int64, in the order of x;
+    None where x is wider, or sorts as fast.
+    """
     if x.dtype.itemsize <= 2:
         return None  # a radix sort
     if not x.size:
@@ -101,14 +108,16 @@ def _integer_keys(x: np.ndarray) -> np.ndarray | None:
 
 
 def _above(x: np.ndarray, low: int) -> np.ndarray:
-    """x - low as int64, for integers that are at least `low` and less than 2^63 above it."""
+    """Return x - low as int64, for integers that are at least `low` and less than 2^63 above it."""
     if x.dtype.kind == "u":
         return (x - x.dtype.type(low)).astype(np.int64)
     return np.subtract(x, low, dtype=np.int64)
 
 
 def _float_keys(x: np.ndarray) -> np.ndarray:
-    """Integers of 32 bits, in int64, in the order of x: bits of negative numbers are turned."""
+    """Return integers of 32 bits, in int64, in the order of x:
+    bits of negative numbers are turned.
+    """
     x = x.astype(np.float32) + np.float32(0)  # -0 is 0
     x[np.isnan(x)] = NAN
     bits = x.view(np.int32)
@@ -117,7 +126,8 @@ def _float_keys(x: np.ndarray) -> np.ndarray:
 
 @make_interruptible(count_per_element(COST))
 def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(where each different element of x [n] first stands, the number of each, how often it is).
+    """Return (where each different element of x [n] first stands, the number of each, how often it
+    is).
 
     In the order of first appearance, all int64.  NaN differs from NaN.
     """
@@ -137,7 +147,9 @@ def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _tabulate_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(first places, group of each element, sizes) of the groups of equal integers, by a table."""
+    """Return (first places, group of each element,
+    sizes) of the groups of equal integers, by a table.
+    """
     if x.dtype.kind not in "iu" or not x.size:
         return None
     low, high = int(x.min()), int(x.max())
@@ -154,7 +166,9 @@ def _tabulate_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _sort_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(first places, group of each element, sizes) of the groups of equal elements, by sorting."""
+    """Return (first places, group of each element,
+    sizes) of the groups of equal elements, by sorting.
+    """
     order = stable_order(x)
     ordered = x[order]
     begins = np.ones(x.size, bool)

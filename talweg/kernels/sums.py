@@ -11,7 +11,7 @@ BLOCK = 1 << 12  # elements added at a time: they fit the first-level cache
 
 
 def sums_leading(x: np.ndarray, axes: tuple) -> bool:
-    """Whether `leading_sum` is meant for this sum."""
+    """Return whether `leading_sum` is meant for this sum."""
     return (
         x.size >= LARGE
         and 0 < len(axes) < x.ndim
@@ -22,7 +22,7 @@ def sums_leading(x: np.ndarray, axes: tuple) -> bool:
 
 
 def leading_sum(x: np.ndarray, axes: tuple) -> np.ndarray:
-    """Σ x over the axes 0 .. n - 1 of a C-contiguous array.
+    """Return Σ x over the axes 0 .. n - 1 of a C-contiguous array.
 
     NumPy adds one short row after the other to a short total.  Here blocks of many rows are added
     to each other first, and then the rows of the total: several times faster, and with fewer

@@ -1,4 +1,4 @@
-"""Which of several boxes stay: the best ones, each of which hides those that overlap it.
+"""Non-maximum suppression: of several boxes the best stay, and hide those that overlap them.
 
 Bodla, Singh, Chellappa, Davis, "Soft-NMS: improving object detection with one line of code" (2017),
 for scores that fall with the overlap.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 def overlap(box: NDArray, others: NDArray) -> NDArray:
-    """Intersection over union of a box [4] and others [n, 4]; corners in any order."""
+    """Return intersection over union of a box [4] and others [n, 4]; corners in any order."""
     low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
     lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
     area, areas = np.prod(high - low), np.prod(highs - lows, axis=1)
@@ -37,7 +37,8 @@ def _likeness(x: NDArray, overlaps: bool, one: int, others: NDArray) -> NDArray:
 def hard(
     x: NDArray, scores: NDArray, limit: int, most: float, threshold: float, overlaps: bool
 ) -> NDArray:
-    """The numbers of the boxes that stay, at most `limit`; `most`: the overlap that is allowed.
+    """Return the numbers of the boxes that stay, at most `limit`; `most`: the overlap that is
+    allowed.
 
     x: boxes [n, 4], or how much they overlap [n, n].
     """

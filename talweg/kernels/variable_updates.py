@@ -26,7 +26,7 @@ def frozen_key(key: list) -> tuple:
 
 
 def _scatter(kind: str) -> Callable[..., Any]:
-    """Updates [*indices.shape, ...], or one number for all, combined into rows."""
+    """Return updates [*indices.shape, ...], or one number for all, combined into rows."""
 
     def update(
         present: np.ndarray, indices: np.ndarray, values: np.ndarray, own: bool = False
@@ -51,7 +51,9 @@ def _check_rows(kind: str, dims: tuple, indices: np.ndarray, values: np.ndarray)
 
 
 def _check_range(name: str, indices: np.ndarray, sizes: tuple) -> None:
-    """InvalidArgumentError unless the last axis of `indices` [..., n] is within `sizes` [n]."""
+    """Raise InvalidArgumentError unless the last axis
+    of `indices` [..., n] is within `sizes` [n].
+    """
     limits = np.array(sizes, np.int64)
     wrong = (indices < 0) | (indices >= (limits[0] if len(sizes) == 1 else limits))
     if wrong.any():
@@ -64,7 +66,9 @@ def _check_range(name: str, indices: np.ndarray, sizes: tuple) -> None:
 
 
 def _make_scatter_nd(kind: str) -> Callable[..., Any]:
-    """Updates [..., *rest] combined into the places that rows of indices [..., depth] name."""
+    """Return updates [...,
+    *rest] combined into the places that rows of indices [..., depth] name.
+    """
 
     def update(
         present: np.ndarray, indices: np.ndarray, values: np.ndarray, own: bool = False
@@ -102,7 +106,7 @@ def _check_elements(kind: str, dims: tuple, indices: np.ndarray, values: np.ndar
 
 
 def _batch_update(present: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Any:
-    """Rows within each batch: indices [b..., n], values [b..., n, ...]."""
+    """Return rows within each batch: indices [b..., n], values [b..., n, ...]."""
     axis = indices.ndim - 1
     wanted = indices.shape + present.shape[axis + 1 :]
     if axis < 0 or axis >= present.ndim or indices.shape[:-1] != present.shape[:axis]:
@@ -128,7 +132,7 @@ def _batch_update(present: np.ndarray, indices: np.ndarray, values: np.ndarray) 
 
 
 def write_slice(present: np.ndarray, value: np.ndarray, frozen: tuple) -> Any:
-    """`value`, broadcast, at the place of a key frozen by `frozen_key`."""
+    """Return `value`, broadcast, at the place of a key frozen by `frozen_key`."""
     key = tuple([slice(*k) if isinstance(k, tuple) else k for k in frozen])
     result = np.array(present)
     region = result[(*key, ...)]

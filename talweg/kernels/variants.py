@@ -59,7 +59,7 @@ def kind_of(value: Any) -> Any:
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether a value has neither shape nor structure: an iterator, say, that calls take."""
+    """Return whether a value has neither shape nor structure: an iterator, say, that calls take."""
     plain = value is None or type(value) in (List, History, Rows)
     return not plain and kind_of(value) is None
 
@@ -117,7 +117,7 @@ class List(Tree):
         return elements
 
     def get(self, place: int) -> Any:
-        """Element `place`, None if it is absent."""
+        """Return element `place`, None if it is absent."""
         return _read(self._own(), place) if 0 <= place < self.size else None
 
     def put(self, place: int, value: object) -> List:
@@ -130,7 +130,9 @@ class List(Tree):
         return newer
 
     def present(self) -> Iterator[tuple[int, Any]]:
-        """The elements that are not absent, with their places; changes meanwhile do no harm."""
+        """Return the elements that are not absent, with their places;
+        changes meanwhile do no harm.
+        """
         elements = self._own()
         if type(elements) is dict:
             return iter(sorted(elements.items()))
@@ -198,7 +200,9 @@ class History(Tree):
         return self._values
 
     def map_parts(self, function: Callable[[Any], Any]) -> History:
-        """The residuals with `function` of each value; of the trips, if they are no number."""
+        """Return the residuals with `function` of each value;
+        of the trips, if they are no number.
+        """
         values = {node: function(part) for node, part in self.values.items()}
         return History(self.trips if type(self.trips) is int else function(self.trips), values)
 

@@ -34,7 +34,7 @@ class Tap(NamedTuple):
 def same_padding(
     sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ):
-    """SAME: ceil(size / stride) outputs; an odd rest of the padding goes to the end."""
+    """Pad for ceil(size / stride) outputs (SAME); an odd rest of the padding goes to the end."""
     pairs = []
     for size, taps, stride, step in zip(sizes, window, strides, dilation, strict=True):
         outputs = -(-size // stride)
@@ -86,7 +86,9 @@ def infer_transposed_sizes(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ):
-    """The smallest input whose windows are `outputs` in number: `output_sizes` turned round."""
+    """Return the smallest input whose windows are `outputs` in number:
+    `output_sizes` turned round.
+    """
     return tuple(
         (count - 1) * stride + extent(taps, step) - low - high
         for count, taps, stride, (low, high), step in zip(
@@ -96,7 +98,9 @@ def infer_transposed_sizes(
 
 
 def axis_taps(size, outputs, taps, stride, low, step):
-    """Per tap of one axis, the slices (outputs, inputs) that meet inside the array, or None."""
+    """Return, per tap of one axis, the slices (outputs,
+    inputs) that meet inside the array, or None.
+    """
     pairs = []
     for tap in range(taps):
         shift = tap * step - low
@@ -135,7 +139,9 @@ def window_taps(
 
 
 def working_dtype(dtype: np.dtype):
-    """The dtype a kernel computes in: 16-bit floats are widened and the result rounded once."""
+    """Return the dtype a kernel computes in:
+    16-bit floats are widened and the result rounded once.
+    """
     dtype = np.dtype(dtype)
     if dtype.kind in "fV" and dtype.itemsize < 4:  # ml_dtypes types have kind V
         return np.dtype(np.float32)
@@ -153,7 +159,9 @@ def in_image(slices):
 
 
 def pad_spatial(x: np.ndarray, padding: Sequence[tuple[int, int]], fill=0):
-    """`x` with (in front, behind) elements `fill` round it; `x` itself where there are none."""
+    """Return `x` with (in front, behind) elements `fill` round it;
+    `x` itself where there are none.
+    """
     if not any(map(any, padding)):
         return x
     sizes = x.shape[1:-1]
@@ -168,7 +176,9 @@ def pad_spatial(x: np.ndarray, padding: Sequence[tuple[int, int]], fill=0):
 def sliding_windows(
     x: np.ndarray, window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ):
-    """A view `[batch, *outputs, *window, channels]` of `x`, which has its padding already."""
+    """Return a view `[batch, *outputs, *window, channels]` of `x`,
+    which has its padding already.
+    """
     ndim = x.ndim - 2
     outputs = output_sizes(x.shape[1:-1], window, strides, ((0, 0),) * ndim, dilation)
     steps = x.strides[1:-1]

@@ -88,7 +88,7 @@ def _diagonals(a: TensorLike, b: TensorLike) -> Any:
 
 
 def _real(hints: dict[str, Any], operator: Any) -> dict[str, Any]:
-    """Hints of a diagonal operator: a real one is self-adjoint, whatever followed."""
+    """Return hints of a diagonal operator: a real one is self-adjoint, whatever followed."""
     if not operator.dtype.is_complex:
         hints["is_self_adjoint"] = True
     return hints

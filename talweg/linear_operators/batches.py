@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def static_broadcast(shapes: list[TensorShape]) -> TensorShape:
-    """The common shape of batch shapes, as far as it is known; ValueError if there is none."""
+    """Return the common shape of batch shapes, as far as it is known;
+    ValueError if there is none.
+    """
     found = shapes[0]
     for shape in shapes[1:]:
         found = broadcast_static_shape(found, shape)
@@ -33,7 +35,7 @@ def sizes_of(shape: TensorShape, dynamic: Callable[..., Any]) -> Any:
 
 
 def common_batch(values: list[Any], axes: int = 2) -> list[Any]:
-    """Tensors with the same batch shape, in front of their last axes."""
+    """Return tensors with the same batch shape, in front of their last axes."""
     batches = [value.shape[:-axes] for value in values]
     whole = static_broadcast(batches)
     if whole.is_fully_defined():
@@ -51,7 +53,7 @@ def common_batch(values: list[Any], axes: int = 2) -> list[Any]:
 
 
 def check_contraction(operator: Any, name: str, inner: int | None, given: int | None) -> None:
-    """ValueError where the number of rows of an argument is known not to fit an operator."""
+    """Raise ValueError where the number of rows of an argument is known not to fit an operator."""
     if inner is not None and given is not None and inner != given:
         raise value_error(
             "TW204",

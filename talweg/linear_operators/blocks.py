@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _concat_blocks(parts: list[Any], axis: int) -> Any:
-    """Parts along an axis, with their batch axes broadcast."""
+    """Return parts along an axis, with their batch axes broadcast."""
     return look_up("concat")(common_batch(parts), axis)
 
 
@@ -57,7 +57,7 @@ class _BlockOperators(_OfSeveral):
         return look_up("concat")([batch, reduce(lambda a, b: a + b, ends)], 0)
 
     def _cut(self, x: Any, rows: bool) -> list[Any]:
-        """x, cut along its axis -2 into the parts of the blocks' rows or columns."""
+        """Return x, cut along its axis -2 into the parts of the blocks' rows or columns."""
         blocks = self._diagonal_blocks()
         sizes = [block._rows() if rows else block._columns() for block in blocks]
         found, start = [], 0
@@ -123,7 +123,7 @@ class _BlockOperators(_OfSeveral):
         return _concat_blocks(self._solve_parts(self._cut(rhs, rows=not adjoint), adjoint), -2)
 
     def _vectors(self, parts: list[Any]) -> Any:
-        """Vectors of the blocks, one after the other."""
+        """Return vectors of the blocks, one after the other."""
         return look_up("squeeze")(_concat_blocks([part[..., None] for part in parts], -2), axis=-1)
 
     def _diag_part(self) -> Any:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def complex_of(x: TensorLike) -> Any:
-    """x as complex numbers of its precision."""
+    """Return x as complex numbers of its precision."""
     if x.dtype.is_complex:
         return x
     return cast(x, complex128 if x.dtype.size == 8 else complex64)
@@ -111,7 +111,7 @@ class _Circulant(CompositeOperator):
         return look_up(f"signal.{'i' * inverse}{name}")(x)
 
     def _apply(self, factor: Any, x: Any) -> Any:
-        """F^H diag(factor) F x for x [..., n, r]."""
+        """Return F^H diag(factor) F x for x [..., n, r]."""
         x = cast(x, factor.dtype)
         rows = look_up("linalg.matrix_transpose")(x)  # [..., r, n]
         outer = look_up("shape")(rows)[:-1]
@@ -370,7 +370,7 @@ class LinearOperatorToeplitz(CompositeOperator):
         return col, row
 
     def _beside(self, x: object, other: object) -> Any:
-        """x with the batch axes that another vector has, too."""
+        """Return x with the batch axes that another vector has, too."""
         return look_up("experimental.numpy.broadcast_arrays")(x, other)[0]
 
     def _shape(self) -> TensorShape:

@@ -443,7 +443,7 @@ def _outer_vectors(a: Any, b: Any) -> Any:
 
 
 def _kronecker(a: Any, b: Any) -> Any:
-    """Kronecker products of matrices, [..., m p, n q]."""
+    """Return kronecker products of matrices, [..., m p, n q]."""
     found = a[..., :, None, :, None] * b[..., None, :, None, :]
     static = found.shape
     if static.is_fully_defined():

@@ -35,7 +35,9 @@ class CompositeOperator(LinearOperator):
     sizes_in: tuple[str, ...] = ()  # of `tensors`, those that are static where they are known
 
     def _parts(self) -> list[str]:
-        """The attributes that hold tensors or operators, by name: the order of the components."""
+        """Return the attributes that hold tensors or operators, by name:
+        the order of the components.
+        """
         return sorted([*self._present(), *self.operators_in, *self.sequences_in])
 
     def _flat_components(self) -> list:
@@ -135,7 +137,9 @@ def slice_batch(value: TensorLike, key: tuple, own: int, operator: Any) -> Any:
 
 
 def _part(x: TensorLike, key: tuple, own: int, batch: Any) -> Any:
-    """`slice_batch`, of a batch of so many axes, or of these sizes; kept whole if unknown."""
+    """Return `slice_batch`, of a batch of so many axes,
+    or of these sizes; kept whole if unknown.
+    """
     axes = batch if isinstance(batch, int) else index(batch.dims[0])
     missing = axes - (x.ndim - own)
     if missing:  # axes along which the batch is broadcast: they are taken as size 1
@@ -159,7 +163,7 @@ def _operators_in(held: Any) -> list[Any]:
 
 
 def _take_operators(held: Any, rest: list) -> Any:
-    """Operators like those of an attribute, of the first of the tensors that are left."""
+    """Return operators like those of an attribute, of the first of the tensors that are left."""
     if isinstance(held, (list, tuple)):
         return [_take_operators(item, rest) for item in held]
     count = len(held._flat_components())
@@ -255,7 +259,9 @@ class LinearOperatorSpec(TypeSpec):
 
 
 def _take_specs(held: Any, rest: list) -> Any:
-    """The specs of an attribute's operators, of the first of the tensors' specs that are left."""
+    """Return the specs of an attribute's operators,
+    of the first of the tensors' specs that are left.
+    """
     if isinstance(held, (list, tuple)):
         return [_take_specs(item, rest) for item in held]
     count = len(held._flat_components())

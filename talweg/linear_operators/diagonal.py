@@ -22,7 +22,7 @@ def conj(x: object) -> Any:
 
 
 def log_abs(x: object) -> Any:
-    """log |x|."""
+    """Return log |x|."""
     return look_up("math.log")(look_up("abs")(x))
 
 

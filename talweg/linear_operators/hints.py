@@ -39,19 +39,19 @@ def consistent(given: Hints) -> Hints:
 
 
 def require_hint(name: str, given: Hint, value: bool, why: str) -> bool:
-    """`value`, which a class always has; ValueError if the opposite was said."""
+    """Return `value`, which a class always has; ValueError if the opposite was said."""
     if given is not None and given is not value:
         raise value_error("TW207", f"{name}={given}", f"{name}={value}: {why}")
     return value
 
 
 def all_true(operators: Any, name: str) -> Hint:
-    """True if the hint is True for all, None otherwise."""
+    """Return True if the hint is True for all, None otherwise."""
     return True if all(getattr(operator, name) for operator in operators) else None
 
 
 def of_all(operators: list[Any], name: str) -> Hint:
-    """True if the hint is True for all, False if it is False for one, else None."""
+    """Return True if the hint is True for all, False if it is False for one, else None."""
     found = [getattr(operator, name) for operator in operators]
     if False in found:
         return False
@@ -59,7 +59,7 @@ def of_all(operators: list[Any], name: str) -> Hint:
 
 
 def of_product(first: object, second: object) -> dict[str, Any]:
-    """Hints of a matrix product."""
+    """Return hints of a matrix product."""
     square: Hint = True if first.is_square and second.is_square else None
     if {first.is_square, second.is_square} == {True, False}:
         square = False
@@ -72,7 +72,7 @@ def of_product(first: object, second: object) -> dict[str, Any]:
 
 
 def of_commuting_product(first: object, second: object) -> dict[str, Any]:
-    """Hints of a product of two diagonal operators: what both are, the product is."""
+    """Return hints of a product of two diagonal operators: what both are, the product is."""
     found = of_product(first, second)
     found["is_self_adjoint"] = all_true((first, second), "is_self_adjoint")
     found["is_positive_definite"] = all_true((first, second), "is_positive_definite")

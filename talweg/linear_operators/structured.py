@@ -208,7 +208,9 @@ class LinearOperatorPermutation(_OfVector):
 
 
 def _rows_at(x: Any, places: Any) -> Any:
-    """The rows of matrices [..., n, r] at places [..., n]; kept whole where ranks are unknown."""
+    """Return the rows of matrices [..., n, r] at places [..., n];
+    kept whole where ranks are unknown.
+    """
     if places.ndim == 1:
         return look_up("gather")(x, places, axis=-2)
     x, places = common_batch([x, places[..., None]])
@@ -455,7 +457,7 @@ class LinearOperatorLowRankUpdate(CompositeOperator):
         return self.base_operator.matmul(x, adjoint=adjoint) + update
 
     def _capacitance(self, adjoint: bool = False) -> Any:
-        """D^-1 + V^H L^-1 U."""
+        """Return D^-1 + V^H L^-1 U."""
         u, v = self._factors(adjoint)
         inner = look_up("matmul")(v, self.base_operator.solve(u, adjoint=adjoint), adjoint_a=True)
         inverse = self.diag_operator.inverse()

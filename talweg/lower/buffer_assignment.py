@@ -327,5 +327,5 @@ def accesses(
 
 
 def _is_part(index: Index, rounds: set[Axis]) -> bool:
-    """Whether an index selects the part of a buffer that a trip writes."""
+    """Return whether an index selects the part of a buffer that a trip writes."""
     return bool(elements(index)) or not rounds.isdisjoint(index.axes())

@@ -354,7 +354,9 @@ def _reshape_results(function: Callable, shapes: list, *arrays: object) -> Any:
 
 
 def is_scattered(static: StaticProgram, before: Value, after: Value) -> bool:
-    """Whether a variable's new value is its old one with rows combined, without other use."""
+    """Return whether a variable's new value is its old one
+    with rows combined, without other use.
+    """
     maker = after.maker
     if maker is None or maker.prim.role is not Role.WRITE or not is_plain(after.dtype):
         return False
@@ -375,7 +377,7 @@ def memory_of(buffer: Buffer) -> Buffer:
 
 
 def is_load(expr: Expr, buffer: Buffer, place: Index) -> bool:
-    """Whether an expression is just the load of an element."""
+    """Return whether an expression is just the load of an element."""
     return expr.op == "load" and not expr.args and expr.data == (buffer, place)
 
 

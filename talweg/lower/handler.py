@@ -137,11 +137,11 @@ class ScalarHandler:
         return const(False if like.dtype.is_bool else 0, like.dtype)
 
     def first(self, index: Index) -> Expr:
-        """Whether an index is 0."""
+        """Return whether an index is 0."""
         return self.is_(index, 0) or const(True, bool_)
 
     def is_(self, index: Index, value: int) -> Expr | None:
-        """Whether an index has a value; None if that is certain."""
+        """Return whether an index has a value; None if that is certain."""
         return self.within(Index.of(index), value, value + 1)
 
     def cast(self, x: Expr, dtype: DType) -> Expr:

@@ -34,7 +34,7 @@ def index(x: Any, key: object) -> Any:
 
 
 def _is_array(part: Any) -> bool:
-    """Whether an index is an array, a list or a truth value."""
+    """Return whether an index is an array, a list or a truth value."""
     if isinstance(part, (list, bool, np.bool_)):
         return True
     if isinstance(part, np.ndarray):

@@ -100,7 +100,7 @@ def _join(a: DType, b: DType) -> DType:
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
-    """Whether every value of a dtype is one of another."""
+    """Return whether every value of a dtype is one of another."""
     if wide is narrow or narrow.is_bool:
         return True
     if wide.is_integer:

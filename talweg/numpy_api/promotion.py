@@ -22,7 +22,8 @@ LEGACY, ALL, SAFE, OFF = "legacy", "all", "safe", "off"
 
 
 def axis_within(axis: int, rank: int, function: str) -> int:
-    """An axis of an array of `rank` axes, counted from the front; ValueError if it has none such.
+    """Return an axis of an array of `rank` axes, counted from the front; ValueError if it has none
+    such.
 
     >>> axis_within(-1, 3, "flip")
     2
@@ -44,7 +45,7 @@ preferences = Preferences()
 
 
 def lattice() -> bool:
-    """Whether the promotion of weak and strong dtypes is in force ("all" and "safe")."""
+    """Return whether the promotion of weak and strong dtypes is in force ("all" and "safe")."""
     return preferences.mode in (ALL, SAFE)
 
 
@@ -59,7 +60,9 @@ def default_int() -> DType:
 
 
 def leaf(value: object) -> Any:
-    """The first element of nested sequences that is a tensor, else the widest Python number."""
+    """Return the first element of nested sequences that is a tensor,
+    else the widest Python number.
+    """
     if not isinstance(value, (list, tuple)):
         return value
     found = [leaf(item) for item in value]
@@ -106,7 +109,8 @@ def to_dtype(dtype: object) -> DType:
 
 
 def common_dtype(*values: object) -> DType:
-    """The dtype that NumPy's promotion gives to values and dtypes together; TypeError if none.
+    """Return the dtype that NumPy's promotion gives to values and dtypes together; TypeError if
+    none.
 
     Python's floats leave bfloat16 as it is, as they leave float16.
     """
@@ -153,7 +157,9 @@ def promote(*values: object) -> list[Any]:
 
 
 def inexact(value: object) -> Tensor:
-    """A value as a tensor of floats or complex numbers: integers and bool become the default."""
+    """Return a value as a tensor of floats or complex numbers:
+    integers and bool become the default.
+    """
     x = as_array(value)
     return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, default_float())
 

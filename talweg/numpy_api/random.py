@@ -101,7 +101,7 @@ def randint(
     size: TensorLike | None = None,
     dtype: DTypeLike = np.int64,
 ) -> Tensor:
-    """Integers from `low` (0 if `high` is None) up to `high`, without it.
+    """Return integers from `low` (0 if `high` is None) up to `high`, without it.
 
     ValueError for a dtype that is no integer.
 
@@ -122,7 +122,7 @@ def randint(
 
 @export("experimental.numpy.random.poisson")
 def poisson(lam: TensorLike = 1.0, size: TensorLike | None = None) -> Tensor:
-    """Counts from the Poisson distribution with mean `lam`, int64.
+    """Return counts from the Poisson distribution with mean `lam`, int64.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.random.poisson(4.0, [3]).dtype

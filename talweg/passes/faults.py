@@ -68,7 +68,7 @@ class side_part(part):  # noqa: N801
 
 
 def is_missing_llvm(error: Exception) -> bool:
-    """Whether llvmlite is not installed, or cannot be loaded."""
+    """Return whether llvmlite is not installed, or cannot be loaded."""
     return isinstance(error, ImportError) and (error.name or "").split(".")[0] == "llvmlite"
 
 
@@ -80,7 +80,7 @@ def fault(name: str, error: Exception) -> CompilerFaultError:
 
 
 def is_raised() -> bool:
-    """Whether a fault ends the call, instead of falling back to the interpreter."""
+    """Return whether a fault ends the call, instead of falling back to the interpreter."""
     return settings.executor.get() in ("llvm", "xla") or settings.strict.get()
 
 

@@ -482,7 +482,7 @@ def bodies_of(node: Node) -> list[Body]:
 
 
 def _has_unknown(node: Node) -> bool:
-    """Whether an operand's shape was not fully known when the node was checked."""
+    """Return whether an operand's shape was not fully known when the node was checked."""
     for operand in node.operands:
         dims = getattr(operand.aval, "dims", ())
         if dims is None or any(type(size) is Dim for size in dims):

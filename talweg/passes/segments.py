@@ -101,13 +101,13 @@ def _join_stretches(stretches: list[tuple[bool, list[Step]]]) -> list[tuple[bool
 
 
 def _is_opaque(step: Step) -> bool:
-    """Whether a step on opaque values may give an opaque result."""
+    """Return whether a step on opaque values may give an opaque result."""
     aval = step.node.aval
     return type(aval) is tuple or aval.dtype.name == "variant"
 
 
 def _makes_opaque(step: Step) -> bool:
-    """Whether a step makes an opaque value of plain ones: an `Optional`, an iterator."""
+    """Return whether a step makes an opaque value of plain ones: an `Optional`, an iterator."""
     aval = step.node.aval
     avals = aval if type(aval) is tuple else (aval,)
     return step.prim.effect == "host" and any([each.dtype.name == "variant" for each in avals])

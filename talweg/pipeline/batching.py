@@ -67,7 +67,7 @@ class Batch(Stage):
 
 
 def _collect_batches(source: Stage, run: IterationRun, sizes: Iterator[int], drops: bool) -> Next:
-    """Batches of these sizes, of the elements of a stage."""
+    """Return batches of these sizes, of the elements of a stage."""
     pull, specs = source.start(run), source.layout.flat
     ended = False
 
@@ -117,7 +117,7 @@ def check_known(count: object) -> None:
 
 
 def check_count(count: int) -> None:
-    """InvalidArgumentError for a batch size that is no positive number."""
+    """Raise InvalidArgumentError for a batch size that is no positive number."""
     if count <= 0:
         raise InvalidArgumentError(
             None, None, compose("TW207", "Batch size must be greater than zero.")
@@ -132,7 +132,7 @@ def batches(size: int, count: int, drops: bool) -> int:
 
 
 def _batches_of_rows(rows: Rows, count: int, drops: bool) -> Next:
-    """Batches taken from arrays."""
+    """Return batches taken from arrays."""
     rows.begin()
     order, take = rows.order, rows.take
 
@@ -282,7 +282,7 @@ def _only_none(leaf: object) -> None:
 
 
 def _shapes_like(spec: TypeSpec, shapes: object) -> list:
-    """Shapes in the structure of `spec`, flat; ValueError where structures differ."""
+    """Return shapes in the structure of `spec`, flat; ValueError where structures differ."""
     if not element.is_nested(spec):
         if isinstance(spec, NoneTensorSpec):
             return [None]
@@ -369,7 +369,7 @@ class Unbatch(Stage):
         super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
 
     def size(self, run: IterationRun) -> int:
-        """Known where all elements have as many rows."""
+        """Return the size, known where all elements have as many rows."""
         size = self.inputs[0].size(run)
         rows = [
             leaf.shape[0]
@@ -382,7 +382,7 @@ class Unbatch(Stage):
         return size * known[0] if known and size >= 0 else -2
 
     def start(self, run: IterationRun) -> Next:
-        """Row after row."""
+        """Return row after row."""
         source = self.inputs[0].start(run)
         pickers: list = []
         row, count = 0, 0

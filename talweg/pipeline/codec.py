@@ -85,7 +85,9 @@ def _fits(spec: TypeSpec, array: np.ndarray) -> bool:
 
 
 def spec_to_json(spec: TypeSpec) -> Any:
-    """A nest of specs as plain lists and dictionaries; TypeError for what cannot be stored."""
+    """Return a nest of specs as plain lists and dictionaries;
+    TypeError for what cannot be stored.
+    """
     if isinstance(spec, dict):
         return {"dict": {str(key): spec_to_json(spec[key]) for key in spec}}
     if element.is_nested(spec) and isinstance(spec, tuple):

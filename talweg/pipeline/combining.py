@@ -125,8 +125,9 @@ class Combining:
     def choose_from_datasets(
         cls, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True
     ) -> Dataset:
-        """Take, at each step, an element of datasets[choice], choice being int64 scalars of a
-        dataset."""
+        """Return take, at each step, an element of datasets[choice],
+        choice being int64 scalars of a dataset.
+        """
         if not datasets:
             raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
         spec = choice_dataset.element_spec

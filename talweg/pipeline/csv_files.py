@@ -88,7 +88,7 @@ class Csv(Stage):
         self.columns, self.excluded = columns, excluded
 
     def start(self, run: IterationRun) -> Next:
-        """File after file."""
+        """Return file after file."""
         paths = self.inputs[0].start(run)
         records: Any = iter(())
         file: Any = None

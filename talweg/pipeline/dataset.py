@@ -330,12 +330,14 @@ add_habits(Dataset, OF_DATASETS)
 
 
 def _is_loop(frame: Any) -> bool:
-    """Whether a frame is at the beginning of a `for`, and not at a call of `iter`."""
+    """Return whether a frame is at the beginning of a `for`, and not at a call of `iter`."""
     return frame.f_code.co_code[frame.f_lasti] == opmap["GET_ITER"]
 
 
 def _is_seen(tensor: Any) -> bool:
-    """Whether a tensor of a graph can be used here: it is of this graph, or one around it."""
+    """Return whether a tensor of a graph can be used here:
+    it is of this graph, or one around it.
+    """
     graph = dispatch.context.base
     if graph is None or getattr(graph, "closed", False):
         return True

@@ -45,7 +45,7 @@ NESTS = frozenset(
 
 
 def is_nested(value: object) -> bool:
-    """Whether `value` is a container of an element: lists are not."""
+    """Return whether `value` is a container of an element: lists are not."""
     if isinstance(value, tuple):
         return True
     return structure.kind_of(value) in NESTS and not isinstance(value, list) and not _leaf(value)
@@ -81,7 +81,9 @@ def map_leaves(function: Callable[..., Any], *nests: object) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """A nest as text in which every container shows its kind: equal texts, equal structures."""
+    """Return a nest as text in which every container shows its kind:
+    equal texts, equal structures.
+    """
     if not is_nested(value):
         return repr(value)
     inside = ", ".join(text_of(child) for child in structure.children(value))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def paths_stage(filenames: object) -> Stage:
-    """Filenames (one, several, a string tensor, or a dataset of them) as a stage."""
+    """Return filenames (one, several, a string tensor, or a dataset of them) as a stage."""
     if isinstance(filenames, Dataset):
         spec: Any = filenames.element_spec
         if getattr(spec, "dtype", None) is not string:

@@ -26,7 +26,7 @@ STRING = ElementLayout(TensorSpec((), string))
 
 
 def text(data: bytes) -> np.ndarray:
-    """Bytes as a scalar string."""
+    """Return bytes as a scalar string."""
     found = np.empty((), object)
     found[()] = data
     return found
@@ -112,7 +112,9 @@ def whole_records(path: str, compression: str) -> Iterator[bytes]:
 
 
 def matching(patterns: list[str]) -> list[bytes]:
-    """The paths that match any of some patterns, in order; InvalidArgumentError if none does."""
+    """Return the paths that match any of some patterns, in order;
+    InvalidArgumentError if none does.
+    """
     found = {path for pattern in patterns for path in glob.glob(pattern)}
     if not found:
         raise InvalidArgumentError(

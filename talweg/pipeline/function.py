@@ -100,7 +100,7 @@ class DataFunction:
         return [part for leaf in leaves for part in _parts(leaf)]
 
     def _check_count(self, arguments: list) -> None:
-        """TypeError unless the function can be called with the parts of an element."""
+        """Raise TypeError unless the function can be called with the parts of an element."""
         with contextlib.suppress(ValueError):  # a function of C has no signature
             try:
                 inspect.signature(self.function).bind(*arguments)
@@ -192,7 +192,7 @@ def _executing(program: Program, state: object) -> Callable[..., list]:
 
 
 def _waits(body: Body) -> bool:
-    """Whether a body, or one inside it, calls functions of the host."""
+    """Return whether a body, or one inside it, calls functions of the host."""
     nodes: dict = {}
     postorder([*body.outputs, *body.effects], nodes)
     for node in nodes:

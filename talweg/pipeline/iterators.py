@@ -73,7 +73,7 @@ class Cursor:
                 self.taken = taken
 
     def more(self) -> bool:
-        """Whether there is a next element, which is kept for `next`."""
+        """Return whether there is a next element, which is kept for `next`."""
         with self._lock:
             if not self._ahead:
                 try:
@@ -107,7 +107,7 @@ def run_effect(tf_type: str, avals: list, call: Callable[..., Any], *operands: o
 
 
 def in_graph() -> bool:
-    """Whether the present call belongs into a graph."""
+    """Return whether the present call belongs into a graph."""
     return dispatch.context.base is not None
 
 

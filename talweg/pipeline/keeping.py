@@ -29,7 +29,7 @@ def path_of(value: Any) -> str:
 
 
 def paths_of(value: object) -> list[str]:
-    """Paths from one of them, a list, or a string tensor."""
+    """Return paths from one of them, a list, or a string tensor."""
     if hasattr(value, "numpy"):
         value = value.numpy()
     if isinstance(value, np.ndarray):

@@ -180,7 +180,7 @@ class Making:
 
 
 def _signature(types: Any, shapes: Any) -> Any:
-    """Specs of dtypes and shapes."""
+    """Return specs of dtypes and shapes."""
     if types is None:
         raise type_error("TW104", "output_types must be given with output_shapes")
     types = _as_tuples(types)

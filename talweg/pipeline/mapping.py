@@ -38,7 +38,7 @@ class Map(Stage):
         return self.function.leaves()
 
     def size(self, run: IterationRun) -> int:
-        """That of its input."""
+        """Return the size of its input."""
         return self.inputs[0].size(run)
 
     def rows(self, run: IterationRun) -> Rows | None:
@@ -160,7 +160,7 @@ class TakeWhile(Filter):
     name = "_TakeWhileDataset"
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """None: the end is found element by element."""
+        """Return None: the end is found element by element."""
         return None
 
     def start(self, run: IterationRun) -> Next:
@@ -191,11 +191,11 @@ class Enumerate(Stage):
         self.first = int(start)
 
     def size(self, run: IterationRun) -> int:
-        """That of its input."""
+        """Return the size of its input."""
         return self.inputs[0].size(run)
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """Rows in their own order, with their numbers."""
+        """Return rows in their own order, with their numbers."""
         rows = self.inputs[0].rows(run)
         if rows is None or rows.length is None:
             return None
@@ -213,7 +213,7 @@ class Enumerate(Stage):
         )
 
     def start(self, run: IterationRun) -> Next:
-        """Count."""
+        """Return count."""
         rows = self.rows(run)
         if rows is not None:
             return start_rows(rows)
@@ -244,7 +244,7 @@ class Scan(Stage):
         return [*element.flatten(self.initial), *self.function.leaves()]
 
     def size(self, run: IterationRun) -> int:
-        """That of its input."""
+        """Return the size of its input."""
         return self.inputs[0].size(run)
 
     def start(self, run: IterationRun) -> Next:
@@ -384,7 +384,7 @@ class AssertCardinality(Stage):
         return self.expected
 
     def start(self, run: IterationRun) -> Next:
-        """Count; FailedPreconditionError where it is wrong."""
+        """Return count; FailedPreconditionError where it is wrong."""
         source, count, expected = self.inputs[0].start(run), 0, self.expected
 
         def step() -> tuple:

@@ -35,7 +35,7 @@ class Zip(Stage):
         return smallest([source.size(run) for source in self.inputs])
 
     def rows(self, run: IterationRun) -> Rows | None:
-        """Rows with equal numbers, where all are in their own order."""
+        """Return rows with equal numbers, where all are in their own order."""
         given = [source.rows(run) for source in self.inputs]
         found = [rows for rows in given if rows is not None and rows.length is not None]
         if len(found) < len(given) or not given:
@@ -95,7 +95,7 @@ class FlatMap(Stage):
         return self.function.leaves()
 
     def start(self, run: IterationRun) -> Next:
-        """Through dataset after dataset."""
+        """Iterate over dataset after dataset."""
         source, call = self.inputs[0].start(run), self.function.run_with(run)
         inner: Any = None
 
@@ -128,7 +128,9 @@ class Interleave(Stage):
         return [self.cycle, self.block, *self.function.leaves()]
 
     def start(self, run: IterationRun) -> Next:
-        """In cycles: an ended dataset's place is taken by the next one when its turn comes."""
+        """Iterate in cycles:
+        an ended dataset's place is taken by the next one when its turn comes.
+        """
         source, call = self.inputs[0].start(run), self.function.run_with(run)
         cycle, block = run.number(self.cycle), run.number(self.block)
         if cycle < 1 or block < 1:
@@ -146,7 +148,7 @@ class Interleave(Stage):
 
 
 def interleave(open_next: Callable[[], Next], cycle: int, block: int) -> Next:
-    """`block` elements of each of `cycle` sources in turn.
+    """Return `block` elements of each of `cycle` sources in turn.
 
     `open_next` opens one more, or raises End; it takes the place of an ended one when the turn of
     that comes.
@@ -221,7 +223,7 @@ class Window(Stage):
         self.leaf_layouts = [ElementLayout(leaf) for leaf in source.layout.flat]
 
     def leaves(self) -> list:
-        """Size, shift and stride."""
+        """Return size, shift and stride."""
         return list(self.numbers)
 
     def size(self, run: IterationRun) -> int:
@@ -369,7 +371,7 @@ class Choose(Stage):
         self.stop_on_empty = stop_on_empty
 
     def size(self, run: IterationRun) -> int:
-        """Known only in simple cases."""
+        """Return the size, known only in simple cases."""
         sizes = [source.size(run) for source in self.inputs[1:]]
         if not self.stop_on_empty and self.inputs[0].size(run) == INFINITE:
             return INFINITE if INFINITE in sizes else UNKNOWN if UNKNOWN in sizes else sum(sizes)
@@ -411,19 +413,21 @@ class Choose(Stage):
 
 
 def merge_specs(first: object, second: object, what: str) -> Any:
-    """The spec of elements of either dataset; TypeError where structures or dtypes differ."""
+    """Return the spec of elements of either dataset;
+    TypeError where structures or dtypes differ.
+    """
     one, other = element.flatten(first), element.flatten(second)
     same = element.text_of(element.pack(first, [0] * len(one))) == element.text_of(
         element.pack(second, [0] * len(other))
     )
-    found = []
+    merged = []
     for left, right in zip(one, other):
         merge = left.most_specific_common_supertype([right])
         same = same and merge is not None
-        found.append(merge)
+        merged.append(merge)
     if not same:
         raise type_error("TW208", f"{what} {first!r} and {second!r} differ")
-    return element.pack(first, found)
+    return element.pack(first, merged)
 
 
 class Given(Stage):
@@ -443,7 +447,7 @@ class Given(Stage):
         return run.array(self.tensor)
 
     def size(self, run: IterationRun) -> int:
-        """That of the dataset."""
+        """Return the size of the dataset."""
         return self._take_bound(run).size()
 
     def rows(self, run: IterationRun) -> Rows | None:

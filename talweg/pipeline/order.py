@@ -176,7 +176,7 @@ class Shard(PassOn):
         self.count, self.index = count, index
 
     def leaves(self) -> list:
-        """Number of shards and which one."""
+        """Return number of shards and which one."""
         return [self.count, self.index]
 
     def _numbers(self, run: IterationRun) -> tuple[int, int]:
@@ -253,12 +253,12 @@ class Repeat(PassOn):
         return [self.count]
 
     def size(self, run: IterationRun) -> int:
-        """That many times as many."""
+        """Return that many times as many."""
         count = run.number(self.count)
         return times(self.inputs[0].size(run), INFINITE if count < 0 else count)
 
     def _begins_once_more(self, count: int) -> bool:
-        """Whether the source begins again, for nothing, after the last time.
+        """Return whether the source begins again, for nothing, after the last time.
 
         TensorFlow's does, so that seeds are drawn; it has shuffle and repeat in one, and no
         repeat at all for once.
@@ -335,7 +335,7 @@ class Concatenate(Stage):
     name = "_ConcatenateDataset"
 
     def size(self, run: IterationRun) -> int:
-        """Both together."""
+        """Return both together."""
         return total([source.size(run) for source in self.inputs])
 
     def start(self, run: IterationRun) -> Next:
@@ -397,7 +397,9 @@ class Shuffle(PassOn):
         return [self.buffer_size]
 
     def _draws(self, run: IterationRun) -> Iterator[int]:
-        """The random numbers of one pass, whose seeds are drawn when its iterator is made."""
+        """Return the random numbers of one pass,
+        whose seeds are drawn when its iterator is made.
+        """
         first, second = self.seeds
         if self.reshuffle:
             return draws(*run.keep(self, lambda: Seeds(first, second)).next())
@@ -444,7 +446,7 @@ class Shuffle(PassOn):
         return rows.reorder(draw_order, begin)
 
     def start(self, run: IterationRun) -> Next:
-        """From the buffer."""
+        """Iterate over the buffer."""
         rows = self.rows(run)
         if rows is not None:
             return start_rows(rows)

@@ -111,7 +111,7 @@ _worker = _Worker()
 
 
 def check_wanted() -> None:
-    """In a worker, between two of the elements that it needs for one: end if nobody wants that."""
+    """End a worker, between two of the elements that it needs for one, if nobody wants that."""
     channel = _worker.channel
     if channel is not None and channel.stopped:
         raise UnwantedError
@@ -130,7 +130,7 @@ class Holder:
 
 
 def in_background(source: Next, size: int, waits: bool) -> Next:
-    """Elements computed ahead by a thread, `size` at most; errors arrive at their places.
+    """Return elements computed ahead by a thread, `size` at most; errors arrive at their places.
 
     Elements that take less time than handing them over are computed when they are asked for, unless
     the source may wait for the world.
@@ -164,7 +164,7 @@ def in_background(source: Next, size: int, waits: bool) -> Next:
 
 
 def _fetch(source: Next, channel: Channel) -> None:
-    """A worker: element after element, until the end or until nobody wants any."""
+    """Fetch, as a worker, element after element, until the end or until nobody wants any."""
     dispatch.context.base, dispatch.context.recorders = None, ()
     _worker.channel = channel
     while True:
@@ -201,7 +201,7 @@ class Pool:
         return task
 
     def make_anew(self, tasks: Iterable[Task]) -> None:
-        """In a forked child: have threads, and make the calls that were not done."""
+        """Start, in a forked child, the threads and the calls that were not done."""
         if self.generation == ancestry.generation:
             return
         self.generation, self.threads = ancestry.generation, 0
@@ -265,7 +265,9 @@ def _work(pool: Pool) -> None:
 
 
 def in_parallel(source: Next, call: Callable[[tuple], tuple], count: int) -> Next:
-    """`call` of the elements, several at a time, in threads (`count`; negative: our choice)."""
+    """Return `call` of the elements, several at a time,
+    in threads (`count`; negative: our choice).
+    """
     count = WORKERS if count < 0 else max(1, count)
     holder: Any = None
     under_way: deque = deque()

@@ -192,14 +192,14 @@ class QueueResource:
         return tuple([np.asarray(array) for array in arrays])
 
     def rows(self, arrays: list) -> list[Element]:
-        """Elements from the rows of arrays; InvalidArgumentError unless all have as many."""
+        """Return elements from the rows of arrays; InvalidArgumentError unless all have as many."""
         counts = {len(array) if np.ndim(array) else -1 for array in arrays}
         if len(counts) != 1 or -1 in counts:
             raise invalid("TW204", f"components have {sorted(counts)} rows", "as many rows of all")
         return [self.element([a[row] for a in arrays]) for row in range(counts.pop())]
 
     def stack_components(self, elements: list[Element]) -> list:
-        """Elements as one array for each component, perhaps filled up to one shape."""
+        """Return elements as one array for each component, perhaps filled up to one shape."""
         if not elements:
             return [
                 np.zeros(

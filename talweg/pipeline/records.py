@@ -99,7 +99,7 @@ class RecordReader:
         return self._call(self._file.readline)
 
     def read(self, count: int = -1) -> bytes:
-        """`count` bytes, or those that are left; all without a count.
+        """Return `count` bytes, or those that are left; all without a count.
 
         Memory is asked for as the bytes come: a count may come from a damaged file.
         """
@@ -131,7 +131,7 @@ def unknown_compression(kind: str) -> Exception:
 
 
 def record_of(data: bytes) -> bytes:
-    """Bytes as a record."""
+    """Return bytes as a record."""
     length = struct.pack("<Q", len(data))
     parts = [
         length,
@@ -188,7 +188,7 @@ class RecordFile:
             self._pressed = zlib.compressobj(level, zlib.DEFLATED, bits)
 
     def write(self, data: bytes) -> None:
-        """One more record."""
+        """Write one more record."""
         record = record_of(bytes(data))
         self._call(
             self._file.write, record if self._pressed is None else self._pressed.compress(record)

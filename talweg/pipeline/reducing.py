@@ -92,7 +92,9 @@ class GroupByReducer(Stage):
 
 
 def list_stage(elements: object) -> Listed:
-    """The stage of a Python list of elements; ValueError for none, TypeError if they differ."""
+    """Return the stage of a Python list of elements;
+    ValueError for none, TypeError if they differ.
+    """
     if not isinstance(elements, list):
         raise type_error("TW104", f"`elements` must be a list, got {type(elements)}")
     if not elements:
@@ -201,7 +203,7 @@ class ToRagged(Stage):
         super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
 
     def size(self, run: IterationRun) -> int:
-        """That of its input."""
+        """Return the size of its input."""
         return self.inputs[0].size(run)
 
     def start(self, run: IterationRun) -> Next:

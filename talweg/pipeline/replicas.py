@@ -124,7 +124,9 @@ def _derive_part_spec(spec: TypeSpec, count: int) -> TypeSpec:
 
 
 def _divide_batch(item: np.ndarray, spec: TypeSpec, count: int) -> tuple:
-    """The parts of a batch: as many rows each as the largest part needs, until none are left."""
+    """Return the parts of a batch:
+    as many rows each as the largest part needs, until none are left.
+    """
     if item is None:
         return (None,) * count
     rows = _rows(item)
@@ -142,7 +144,7 @@ def _rows(item: np.ndarray) -> int:
 
 
 def _part(item: np.ndarray, spec: TypeSpec, start: int, stop: int) -> Any:
-    """Rows of a batch."""
+    """Return rows of a batch."""
     if item is None or type(spec) is TensorSpec:
         return item if item is None else item[start:stop]
     take: Callable[[int], Any] = row_of(item)
@@ -152,7 +154,7 @@ def _part(item: np.ndarray, spec: TypeSpec, start: int, stop: int) -> Any:
 
 
 def _empty(item: Any) -> Any:
-    """No rows of a sparse or ragged tensor."""
+    """Return no rows of a sparse or ragged tensor."""
     if hasattr(item, "nrows"):
         return item[:0]
     parts = [part._array for part in item._flat_components()]

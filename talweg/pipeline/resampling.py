@@ -49,7 +49,7 @@ def count_classes(classes: Any, number: int) -> Any:
 
 
 def resample(dataset: Any, class_func: Any, target: Any, initial: object, seed: object) -> Any:
-    """Pairs of class and element, in the proportions of `target`."""
+    """Return pairs of class and element, in the proportions of `target`."""
     target = convert_to_tensor(target)
     make = type(dataset)
 

@@ -96,7 +96,7 @@ class Bound:
         self.stage, self.values, self.kept = stage, values, kept
 
     def start(self, run: IterationRun | None = None) -> Next:
-        """Begin: a function that gives element after element."""
+        """Begin; return a function that gives element after element."""
         inner = IterationRun(self.values, self.kept) if run is None else run.within(self)
         return self.stage.start(inner)
 
@@ -121,7 +121,7 @@ def unknowns(stage: Stage) -> list:
 
 
 def needs_restart(stage: Stage) -> bool:
-    """Whether a pipeline has a state that begins whenever the graph it was made in runs."""
+    """Return whether a pipeline has a state that begins whenever the graph it was made in runs."""
     return any([here.remembers and here.in_graph for here in stages_of(stage)])
 
 

@@ -116,12 +116,12 @@ class _CacheWriter:
         self.count = 0
 
     def write(self, data: bytes) -> None:
-        """One more element."""
+        """Write one more element."""
         self.file.write(data)
         self.count += 1
 
     def finish(self, layout: ElementLayout) -> None:
-        """Everything is there."""
+        """Note that everything is there."""
         if self.file is None:
             return
         self.file.close(durable=True)
@@ -192,7 +192,7 @@ def _records(layout: ElementLayout, paths: list[str], compression: str) -> Next:
 
 
 def kind_of_compression(compression: str | None) -> str:
-    """'' or 'GZIP' for what users may ask for; ValueError for another."""
+    """Return '' or 'GZIP' for what users may ask for; ValueError for another."""
     found = {None: "", "": "", "NONE": "", "AUTO": "", "GZIP": "GZIP", "SNAPPY": "GZIP"}
     if compression not in found:
         raise value_error("TW207", f"compression {compression!r}", "None, 'GZIP' or 'AUTO'")

@@ -55,7 +55,7 @@ class Dispatcher:
         return self.datasets[key]
 
     def stop(self) -> None:
-        """Be gone for those that come; another one that has the address now stays."""
+        """Remove the service for those that come; another one that has the address now stays."""
         if _dispatchers.get(self.address) is self:
             del _dispatchers[self.address]
 
@@ -101,14 +101,14 @@ class Distribute(PassOn):
         self._passes = itertools.count()
 
     def size(self, run: IterationRun) -> int:
-        """Not known: there may be more workers when it begins."""
+        """Return None: there may be more workers when it begins."""
         return INFINITE if self.inputs[0].size(run) == INFINITE else UNKNOWN
 
     def rows(self, run: IterationRun) -> None:
         """Return None: the consumer of an element is not known before."""
 
     def start(self, run: IterationRun) -> Next:
-        """From an iteration of its own, or from that of the job."""
+        """Iterate on its own, or with the job."""
         dispatcher, number = self.dispatcher, next(self._passes)
         if self.job is None:
             return self._begin(run)

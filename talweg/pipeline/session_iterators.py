@@ -266,7 +266,9 @@ def _find_iterator(state: dict, handle: object) -> IteratorResource:
 
 
 def one_shot(dataset: Any) -> Any:
-    """The iterator that begins by itself; ValueError if its dataset needs feeds or variables."""
+    """Return the iterator that begins by itself;
+    ValueError if its dataset needs feeds or variables.
+    """
     if not in_graph() or dispatch.context.base.building_function:
         return OwnedIterator(dataset)
     free = unknowns(dataset.stage)
@@ -291,7 +293,7 @@ def one_shot(dataset: Any) -> Any:
 
 
 def _is_fed(node: Node) -> bool:
-    """Whether a value depends on a placeholder."""
+    """Return whether a value depends on a placeholder."""
     nodes: dict = {}
     _add_sources(node, nodes)
     return any([other.prim.role in FIXED for other in nodes])

@@ -62,7 +62,7 @@ class ShardOfFiles(Shard):
         return step
 
     def rows(self, run: IterationRun) -> None:
-        """None: files are counted one by one."""
+        """Return None: files are counted one by one."""
         return
 
 
@@ -102,7 +102,9 @@ def of_worker(dataset: Dataset, workers: int, index: int, replicas: int) -> Data
 
 
 def _own_batches(dataset: Dataset, workers: int, index: int, replicas: int) -> Dataset:
-    """A worker's batches in parts for all replicas, of which its own take so many each step."""
+    """Return a worker's batches in parts for all replicas,
+    of which its own take so many each step.
+    """
     count = workers * replicas
     size = int(compute_batch_size(dataset).numpy())
     start = index * replicas
@@ -141,7 +143,9 @@ class InParts(Stage):
 
 
 def by_files(stage: Stage, workers: int, index: int) -> Stage | None:
-    """A pipeline that reads every n-th file; None if it reads none, or something else as well."""
+    """Return a pipeline that reads every n-th file;
+    None if it reads none, or something else as well.
+    """
     if isinstance(stage, Files) or (isinstance(stage, (FlatMap, Interleave)) and _opens(stage)):
         return _upon(stage, [ShardOfFiles(stage.inputs[0], workers, index)])
     inputs = [by_files(source, workers, index) for source in stage.inputs]
@@ -158,7 +162,7 @@ def _upon(stage: Stage, inputs: list) -> Stage:
 
 
 def _opens(stage: FlatMap | Interleave) -> bool:
-    """Whether the datasets that a function makes of elements read files."""
+    """Return whether the datasets that a function makes of elements read files."""
     return _reads(stage.function.body)
 
 
@@ -203,12 +207,12 @@ class Together(PassOn):
         self._agree, self._fail = agree, fail
 
     def size(self, run: IterationRun) -> int:
-        """That of its input if all workers read the same; others may have more."""
+        """Return the size of its input if all workers read the same; others may have more."""
         size = self.inputs[0].size(run)
         return size if size == INFINITE or isinstance(self.inputs[0], Shared) else UNKNOWN
 
     def rows(self, run: IterationRun) -> None:
-        """None: elements are agreed on one by one."""
+        """Return None: elements are agreed on one by one."""
         return
 
     def start(self, run: IterationRun) -> Next:

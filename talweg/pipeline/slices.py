@@ -160,7 +160,9 @@ def _stack_sparse(items: list) -> SparseTensor:
 
 
 def _stack_ragged(items: list, spec: TypeSpec) -> RaggedTensor:
-    """Ragged tensors (or, of ragged rank 0, tensors) as one with one more divided dimension."""
+    """Return ragged tensors (or, of ragged rank 0,
+    tensors) as one with one more divided dimension.
+    """
     dtype = spec.row_splits_dtype.numpy_dtype
     tensors = [_plain(item) for item in items]
     depth = max(0, spec.ragged_rank)

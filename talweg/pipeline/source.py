@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Tensors(Stage):
-    """One element."""
+    """A dataset of one element."""
 
     name = "_TensorDataset"
 
@@ -48,11 +48,11 @@ class Tensors(Stage):
         return _tensors_in(self.flat_leaves)
 
     def size(self, run: IterationRun) -> int:
-        """One."""
+        """Return one."""
         return 1
 
     def start(self, run: IterationRun) -> Next:
-        """Once."""
+        """Run once."""
         given = False
 
         def step() -> tuple:
@@ -222,7 +222,7 @@ class CountingSource(Stage):
         self.by = np.asarray(step, dtype.numpy_dtype)[()]
 
     def size(self, run: IterationRun) -> int:
-        """No end."""
+        """Return an infinite size."""
         return INFINITE
 
     def start(self, run: IterationRun) -> Next:
@@ -248,11 +248,11 @@ class RandomNumbers(Stage):
         self.seeds, self.rerandomize = seeds, rerandomize
 
     def size(self, run: IterationRun) -> int:
-        """No end."""
+        """Return an infinite size."""
         return INFINITE
 
     def start(self, run: IterationRun) -> Next:
-        """From the stream of the seeds; with `rerandomize`, of the next two seeds of that."""
+        """Draw from the stream of the seeds; with `rerandomize`, of the next two seeds of that."""
         seeds = self.seeds
         if self.rerandomize:
             seeds = run.keep(self, lambda: Seeds(*seeds)).next()

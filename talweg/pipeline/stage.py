@@ -44,7 +44,7 @@ class Stage:
         self.in_graph = dispatch.context.base is not None  # made anew whenever that runs
 
     def leaves(self) -> list:
-        """Tensors, variables and datasets that it uses beside its inputs."""
+        """Return tensors, variables and datasets that it uses beside its inputs."""
         return []
 
     def size(self, run: IterationRun) -> int:
@@ -98,7 +98,7 @@ class Rows:
 
 
 def start_rows(rows: Rows) -> Next:
-    """Element after element of some rows."""
+    """Return element after element of some rows."""
     rows.begin()
     one, order = rows.one, rows.order
     if rows.computed:
@@ -119,7 +119,7 @@ def start_rows(rows: Rows) -> Next:
 
 
 def _start_computation(rows: Rows) -> Next:
-    """Element after element of rows that are computed many at a time.
+    """Return element after element of rows that are computed many at a time.
 
     Where many cannot be computed, because one of them fails, they are one by one.
     """
@@ -152,7 +152,7 @@ def _start_computation(rows: Rows) -> Next:
 
 
 def item_of(array: np.ndarray, number: int) -> Any:
-    """array[number]; a string as an array without dimensions, not as bytes."""
+    """Return array[number]; a string as an array without dimensions, not as bytes."""
     return array[number : number + 1].reshape(array.shape[1:])
 
 
@@ -195,7 +195,7 @@ def counting(start: int, stop: int) -> Order:
 
 
 def as_numbers(numbers: np.ndarray | range) -> np.ndarray:
-    """Numbers of rows as an array."""
+    """Return numbers of rows as an array."""
     return (
         np.arange(numbers.start, numbers.stop, numbers.step) if type(numbers) is range else numbers
     )
@@ -245,7 +245,7 @@ class PassOn(Stage):
         super().__init__(source.layout, source)
 
     def size(self, run: IterationRun) -> int:
-        """That of its input."""
+        """Return the size of its input."""
         return self.inputs[0].size(run)
 
     def rows(self, run: IterationRun) -> Rows | None:

@@ -24,7 +24,7 @@ class Prefetch(PassOn):
         return [self.ahead]
 
     def start(self, run: IterationRun) -> Next:
-        """In the background; at once for a size of 0."""
+        """Write in the background; at once for a size of 0."""
         size = run.number(self.ahead)
         if size < -1:
             raise InvalidArgumentError(
@@ -35,7 +35,9 @@ class Prefetch(PassOn):
 
 
 def waits(stage: Stage) -> bool:
-    """Whether a stage, or one that it gets elements from, calls what may wait for the world."""
+    """Return whether a stage, or one that it gets elements from,
+    calls what may wait for the world.
+    """
     return stage.waits or any([waits(source) for source in stage.inputs])
 
 
@@ -54,7 +56,7 @@ class Cache(PassOn):
         return None
 
     def start(self, run: IterationRun) -> Next:
-        """From memory if everything is there."""
+        """Read from memory if everything is there."""
         memory: dict = run.keep(self, dict)
         source: Any = None
         elements: list = []

@@ -79,7 +79,7 @@ class Vectorized:
         return self.slots[node]
 
     def _add(self, node: Node) -> None:
-        """One more operation; _RowByRowError for one without a form for stacks."""
+        """Add one more operation; _RowByRowError for one without a form for stacks."""
         content = constant_of(node)
         if content is not None:
             self._place(node, False)
@@ -120,7 +120,7 @@ class _RowByRowError(Exception):
 
 
 def _has_sizes(node: Node) -> bool:
-    """Whether a parameter, or the shape of an operand, is only known when the graph runs."""
+    """Return whether a parameter, or the shape of an operand, is only known when the graph runs."""
     shapes = [operand.aval.dims for operand in node.operands]
     return any([_is_open(part) for part in (*shapes, *node.params.values())])
 
@@ -132,7 +132,9 @@ def _is_open(value: object) -> bool:
 
 
 def _elementwise(node: Node, flags: list[bool]) -> Callable[..., Any]:
-    """The kernel of an elementwise operation, with operands whose ranks leave the rows in front."""
+    """Return the kernel of an elementwise operation,
+    with operands whose ranks leave the rows in front.
+    """
     kernel = partial(node.prim.numpy, **node.params) if node.params else node.prim.numpy
     ranks = [len(operand.aval.dims) for operand in node.operands]
     rank = max(ranks)

@@ -168,12 +168,12 @@ _SHORT_POWERS = frozenset((0.5, -0.5, *range(-4, 5)))
 
 
 def _root(t, x: np.ndarray):
-    """x to the power 1/2, which differs from √x at -inf and -0."""
+    """Return x to the power 1/2, which differs from √x at -inf and -0."""
     return t.select(t.equal(x, -np.inf), t.neg(x), t.add(t.sqrt(x), 0))
 
 
 def _whole_power(t, x, power):
-    """xⁿ by squarings."""
+    """Return xⁿ by squarings."""
     found = None
     while power:
         if power & 1:
@@ -190,7 +190,7 @@ def positive_or_nonzero(x):
 
 
 def zero_like(x: object):
-    """Zeros of x's dtype and shape; 0 for a Python number."""
+    """Return zeros of x's dtype and shape; 0 for a Python number."""
     return zeros_of(x) if isinstance(x, Tensor) else 0
 
 
@@ -389,7 +389,9 @@ _BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
 def _gate(c: np.generic | np.ndarray, x: np.generic | np.ndarray):
-    """The bits of x times 0 or 1: several times faster than `np.where` on an irregular mask."""
+    """Return the bits of x times 0 or 1:
+    several times faster than `np.where` on an irregular mask.
+    """
     if x.dtype.kind == "c" or np.ndim(x) == 0:
         return np.where(c, x, 0).astype(x.dtype, copy=False)
     bits = x.view(_BITS[x.dtype.itemsize])

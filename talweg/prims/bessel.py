@@ -190,7 +190,7 @@ def _fresnel(which: int):
 
 
 def _square_in_period(x):
-    """x² modulo 4, after which sin and cos of πx²/2 repeat, exact but for float64."""
+    """Return x² modulo 4, after which sin and cos of πx²/2 repeat, exact but for float64."""
     x = in_float64(x)
     return mod(x * x, zeros_of(x) + 4)
 

@@ -37,7 +37,7 @@ def _bitwise(name: str, kernel: Callable, text: str, scalar: Callable | str, ope
 
 
 def _amount(x: np.ndarray, y: np.ndarray):
-    """Shift amounts held within 0 ... bits - 1, as TensorFlow does."""
+    """Return shift amounts held within 0 ... bits - 1, as TensorFlow does."""
     return np.clip(y, 0, x.dtype.itemsize * 8 - 1).astype(x.dtype, copy=False)
 
 

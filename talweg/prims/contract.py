@@ -30,7 +30,7 @@ def adjoint(x):
 
 
 def sum_to(g, x):
-    """`g` summed over the batch axes along which `x` was broadcast."""
+    """Return `g` summed over the batch axes along which `x` was broadcast."""
     dims = x.dims
     if same_dims(g.dims, dims):
         return g

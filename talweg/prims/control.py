@@ -219,7 +219,7 @@ def keep_fixed_dims(aval: Aval) -> tuple | None:
 
 
 def is_fixed(x: Tensor) -> bool:
-    """Whether a tensor's shape is known, so that its zeros need no look at it."""
+    """Return whether a tensor's shape is known, so that its zeros need no look at it."""
     dims = x.shape._dims
     return dims is not None and None not in dims
 
@@ -235,7 +235,7 @@ def zero(x: Tensor) -> dict:
 
 
 def zeros_if_absent(found: object, like: tuple, dims: tuple | None, dtype: DType) -> Any:
-    """`found`, or zeros like the operand given or of these dimensions; else absent."""
+    """Return `found`, or zeros like the operand given or of these dimensions; else absent."""
     if found is not None or dtype is variant:
         return found
     if like:  # where nobody computed the value there is nothing to be like

@@ -273,7 +273,7 @@ def _constant_array(x: np.ndarray):
 
 
 def is_static(dims: tuple | None):
-    """Whether all dimensions are known numbers."""
+    """Return whether all dimensions are known numbers."""
     return dims is not None and all(type(size) is int for size in dims)
 
 

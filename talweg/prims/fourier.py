@@ -30,7 +30,9 @@ HALF = {float32: complex64, float64: complex128}
 
 
 def _inner(count: int, length: int):
-    """Which of the first places of a half spectrum stand for a pair of frequencies: start, stop."""
+    """Return which of the first places of a half spectrum stand
+    for a pair of frequencies: start, stop.
+    """
     return 1, min(count, (length + 1) // 2)
 
 
@@ -196,7 +198,7 @@ class irfft:
 
 
 def _edges(x, factor: object, last: bool):
-    """x with its first (and last) place along the last axis scaled."""
+    """Return x with its first (and last) place along the last axis scaled."""
     x = x.copy()
     x[..., 0] *= factor
     if last:

@@ -31,14 +31,14 @@ PLACES = np.array([[0, 1], [1, 0]], np.int32)
 
 
 def check_index(name: str, dtype):
-    """InvalidArgumentError unless `dtype` can index."""
+    """Raise InvalidArgumentError unless `dtype` can index."""
     if dtype not in INDEX:
         given = f"{name}: indices have dtype {dtype.name}"
         raise invalid("TW102", given, "one of int16, int32, int64")
 
 
 def check_range(name: str, indices: np.ndarray, size):
-    """InvalidArgumentError that names the first index outside [0, size)."""
+    """Raise InvalidArgumentError that names the first index outside [0, size)."""
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         bad = tuple(np.argwhere((indices < 0) | (indices >= size))[0])
         raise invalid(
@@ -76,7 +76,7 @@ def _split_dims(dims: Sequence[Any], axis: int, batch_dims: int):
 
 
 def _number_batched_rows(i: np.ndarray, batches, size):
-    """Row numbers [batches * k] in an array of `batches` blocks of `size` rows."""
+    """Return row numbers [batches * k] in an array of `batches` blocks of `size` rows."""
     blocks = np.arange(batches, dtype=np.int64)[:, None] * size
     count = i.size // batches if batches else 0
     return (blocks + i.reshape(batches, count)).reshape(-1)
@@ -112,7 +112,7 @@ def _scatter_rows(g: np.ndarray, i: np.ndarray, *, axis: int, batch_dims: int, r
 
 
 def _along(prim):
-    """The batch rule of gather and scatter_rows: batched operands get one more batch axis."""
+    """Return the batch rule of gather and scatter_rows: batched operands get a batch axis more."""
 
     def batch(size, batched, x, i, *, axis: int, batch_dims: int, **params: object):
         if not batched[1] and batch_dims == 0:
@@ -336,7 +336,7 @@ def _as_rows(array: np.ndarray, depth: int):
 
 
 def nd_places(shape: Sequence[Any], i):
-    """The indices i moved to where a batch axis of `shape` comes first: [size, ..., depth + 1]."""
+    """Return indices i moved to where a batch axis comes first: [size, ..., depth + 1]."""
     size = shape[0]
     front = later("counting")(size=size, dtype=i.dtype)
     front = reshape(front, shape=(size,) + (1,) * (len(i.dims) - 1))
@@ -344,7 +344,7 @@ def nd_places(shape: Sequence[Any], i):
 
 
 def require_places(t, i: np.ndarray, dims: Sequence[Any]):
-    """All indices i [..., depth] are within an array of shape `dims`, for `requires` rules."""
+    """Require all indices i [..., depth] within an array of shape `dims`, for `requires` rules."""
     depth = i.dims[-1]
     if depth and len(set(dims[:depth])) == 1:
         t.require_below(i, dims[0])
@@ -442,7 +442,7 @@ def scatter_into(name: str, kind, whole: np.ndarray, i, updates: np.ndarray):
 
 
 def nd_updates(s, i, u, dims: Sequence[Any]):
-    """`ScatterRule.at` for updates u [..., r] at i [..., depth] in an array of `dims`."""
+    """Return `ScatterRule.at` for updates u [..., r] at i [..., depth] in an array of `dims`."""
     depth, lead = i.dims[-1], len(i.dims) - 1
 
     def at(index):

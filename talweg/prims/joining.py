@@ -85,7 +85,7 @@ class stack:
 
 
 def _parts(t, x, sizes: tuple, axis: int):
-    """Slices of x along an axis, one after the other, for `expand` rules."""
+    """Return slices of x along an axis, one after the other, for `expand` rules."""
     found, start, rest = [], 0, x.dims[axis + 1 :]
     for size in sizes:
         begin = (*(0,) * axis, start, *(0,) * len(rest))

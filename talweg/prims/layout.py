@@ -270,7 +270,7 @@ class strided_slice:
 
 
 def as_slices(begin: tuple, end: tuple, strides: tuple) -> tuple:
-    """Python slices for resolved bounds."""
+    """Return Python slices for resolved bounds."""
     return tuple(slice(b, None if e < 0 else e, s) for b, e, s in zip(begin, end, strides))
 
 

@@ -55,14 +55,14 @@ def reduce_dims(dims, axes, keepdims):
 
 
 def spread(g, x, axes):
-    """`g`, a reduction's result, with the reduced axes of x back, at full size."""
+    """Return `g`, a reduction's result, with the reduced axes of x back, at full size."""
     if axes is None:
         return broadcast_like(g, x)
     return broadcast_to(keep_axes(g, x, axes) if g.dims else g, shape=x.dims)
 
 
 def keep_axes(g, x, axes):
-    """`g`, a reduction's result, with the reduced axes of x back, at size 1."""
+    """Return `g`, a reduction's result, with the reduced axes of x back, at size 1."""
     if axes is None:
         return g
     shape = reduce_dims(x.dims, axes, True)
@@ -70,7 +70,7 @@ def keep_axes(g, x, axes):
 
 
 def all_axes(x, axes):
-    """`axes`, or all axes of x."""
+    """Return `axes`, or all axes of x."""
     return tuple(range(len(x.dims))) if axes is None else axes
 
 
@@ -180,7 +180,7 @@ class broadcast_like:
 
 
 def widen(t, x):
-    """`x`, 16-bit floats as float32, for `expand` rules."""
+    """Return `x`, 16-bit floats as float32, for `expand` rules."""
     return t.cast(x, dtype=float32) if x.dtype.is_floating and x.dtype.size == 2 else x
 
 
@@ -231,7 +231,7 @@ class reduce_mean:
 
 
 def _integer_mean(total, count):
-    """total / count toward zero; 0 for no elements."""
+    """Return total / count toward zero; 0 for no elements."""
     if not count:
         return total
     return np.sign(total) * (np.abs(total) // total.dtype.type(count))
@@ -276,7 +276,7 @@ def conjugate(x):
 
 
 def products_of_others(x, axes):
-    """Πⱼ≠ᵢ xⱼ over axes, in x's shape, without a division."""
+    """Return Πⱼ≠ᵢ xⱼ over axes, in x's shape, without a division."""
     if not axes or any(same(size, 0) for size in x.dims):
         return x * 0 + 1 if x.dtype.is_differentiable else x
     left = tuple(axis for axis in range(len(x.dims)) if axis not in axes)
@@ -290,14 +290,16 @@ def products_of_others(x, axes):
 
 
 def _others_before_and_after(x):
-    """Πⱼ≠ᵢ x[r, j] for rows of a length that is not known."""
+    """Return Πⱼ≠ᵢ x[r, j] for rows of a length that is not known."""
     cumprod = later("cumprod")
     before = cumprod(x, axis=1, exclusive=True, reverse=False)
     return before * cumprod(x, axis=1, exclusive=True, reverse=True)
 
 
 def _others_in_rows(x):
-    """Πⱼ≠ᵢ x[r, j] by a tree: products of pairs upward, products of siblings downward. [m, n]."""
+    """Return Πⱼ≠ᵢ x[r, j] by a tree:
+    products of pairs upward, products of siblings downward. [m, n].
+    """
     rows, length = x.dims
     size = 1 << (length - 1).bit_length()
     if size > length:
@@ -319,7 +321,7 @@ def _others_in_rows(x):
 
 
 def slice_of(x, begin, end):
-    """x[begin : end] along every axis."""
+    """Return x[begin : end] along every axis."""
     return strided_slice(x, begin=begin, end=end, strides=(1,) * len(begin))
 
 
@@ -331,7 +333,7 @@ def _extreme(name, kernel, text):
         return kernel.reduce(x, axes, keepdims=keepdims)
 
     def weights(y, x, axes):
-        """1/n at the n places where x takes the extreme value, 0 elsewhere."""
+        """Return 1/n at the n places where x takes the extreme value, 0 elsewhere."""
         axes = all_axes(x, axes)
         mask = cast(equal(x, keep_axes(y, x, axes)), dtype=x.dtype)
         return mask / reduce_sum(mask, axes=axes, keepdims=True)
@@ -494,5 +496,5 @@ class logsumexp:
 
 
 def softmax_weights(y, x, axes):
-    """eˣ⁻ʸ, with y the log-sum-exp of x; NaN where both are infinite, as in TensorFlow."""
+    """Return eˣ⁻ʸ, with y the log-sum-exp of x; NaN where both are infinite, as in TensorFlow."""
     return exp(x - keep_axes(y, x, axes))

@@ -81,7 +81,7 @@ class next_after:
 
 
 def _are_integers(x: np.generic | np.ndarray, y: int | np.generic | np.ndarray) -> bool:
-    """Whether the operands are integers; if so, the divisor must have no zeros."""
+    """Return whether the operands are integers; if so, the divisor must have no zeros."""
     if np.result_type(x, y).kind not in "iu":
         return False
     if not np.all(y) and np.size(x):
@@ -111,7 +111,7 @@ def _truncate_mod(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
 
 
 def _quotient(s, x, y):
-    """x / y as NumPy rounds it: of 16 bits before the quotient is cut off, not after."""
+    """Return x / y as NumPy rounds it: of 16 bits before the quotient is cut off, not after."""
     return s.cast(s.cast(x / y, float32), x.dtype) if x.dtype.size == 2 else x / y
 
 

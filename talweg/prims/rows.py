@@ -36,12 +36,14 @@ class Kinds(NamedTuple):
 
 
 def more_dims(size: Size, dims: tuple | None):
-    """Dimensions with the batch axis in front; None stays None."""
+    """Return dimensions with the batch axis in front; None stays None."""
     return None if dims is None else (size, *dims)
 
 
 def element_dims(size: Size, dims: tuple | None, dtype: DType):
-    """The dimensions of an element of a list or history for all slices: a variant has none."""
+    """Return the dimensions of an element of a list or history
+    for all slices: a variant has none.
+    """
     return dims if dtype is variant else more_dims(size, dims)
 
 
@@ -52,19 +54,19 @@ def find_dims(x):
 
 
 def repeat_rows(x, size: object):
-    """`size` times x, along a new first axis."""
+    """Return `size` times x, along a new first axis."""
     if x.dtype is variant or find_dims(x) is None:
         return rows_repeat(x, size=size)
     return broadcast_to(x, shape=(size, *x.dims))
 
 
 def in_front(x: object, size: Size, kind: int):
-    """x with the batch axis in front: its own, or `size` times x."""
+    """Return x with the batch axis in front: its own, or `size` times x."""
     return x if kind else repeat_rows(x, size)
 
 
 def swap_first_axes(x: object):
-    """x with its first two axes exchanged."""
+    """Return x with its first two axes exchanged."""
     dims = find_dims(x)
     if dims is None:
         return rows_turn(x)

@@ -56,7 +56,9 @@ def _batch(name: str):
 
 
 def _kernel(ufunc, start: float):
-    """The scan by `ufunc`, which has `start` as its neutral element; 16-bit floats in float32."""
+    """Return the scan by `ufunc`,
+    which has `start` as its neutral element; 16-bit floats in float32.
+    """
 
     def kernel(x: np.ndarray, *, axis: int, exclusive: bool, reverse: bool):
         dtype = x.dtype
@@ -95,14 +97,14 @@ def _along(axis: object, rank: int, bounds: slice):
 
 
 def part(x, axis: int, start, stop):
-    """x[start:stop] along an axis."""
+    """Return x[start:stop] along an axis."""
     begin, end = [0] * len(x.dims), list(x.dims)
     begin[axis], end[axis] = start, stop
     return strided_slice(x, begin=tuple(begin), end=tuple(end), strides=(1,) * len(begin))
 
 
 def shift(x, axis: int, by):
-    """x moved by `by` places along an axis (backward if negative); zeros move in."""
+    """Return x moved by `by` places along an axis (backward if negative); zeros move in."""
     size = x.dims[axis]
     if type(size) is int and size <= abs(by):
         return zeros_of(x)
@@ -202,7 +204,9 @@ class cumsum:
 
 
 def _facing(rule: Callable):
-    """`rule(v, y, x, axis, exclusive)`, written for a scan from the start, for both directions."""
+    """Return `rule(v, y, x, axis, exclusive)`,
+    written for a scan from the start, for both directions.
+    """
 
     def apply(v, y, x, *, axis: int, exclusive: bool, reverse: bool):
         if not reverse:
@@ -253,7 +257,7 @@ class cumprod:
 
 
 def _decay(x, y):
-    """eˣ⁻ʸ for x <= y, and 0 where x is -inf."""
+    """Return eˣ⁻ʸ for x <= y, and 0 where x is -inf."""
     lowest = select(greater(x, zeros_of(x) - np.inf), x - y, zeros_of(x) - np.inf)
     return exp(lowest)
 
@@ -277,7 +281,7 @@ def _logsumexp_jvp(t: object, y: object, x: object, axis: int, exclusive: bool):
 
 
 def _add_logarithms(s, x, y):
-    """ln(eˣ + eʸ)."""
+    """Return ln(eˣ + eʸ)."""
     apart = s.maximum(x, y) + s.log1p(s.exp(-s.abs(x - y)))
     return s.select(s.equal(x, y), x + math.log(2), apart)
 

@@ -111,7 +111,7 @@ scatter_add = _scatter(
 
 
 def _last_writers(i: np.ndarray, dims: Sequence[Any]):
-    """1 for each index that no later index equals, else 0: whose update stays."""
+    """Return 1 for each index that no later index equals, else 0: whose update stays."""
     order = reshape(counting(size=math.prod(i.dims[:-1]), dtype=int64), shape=i.dims[:-1])
     zero = hooks.convert_to_tensor(np.int64(0))
     blank = broadcast_to(zero, shape=dims[: i.dims[-1]])
@@ -134,7 +134,9 @@ scatter_update = _scatter(
 
 
 def _shares(z, x, i, u):
-    """Which of x and u attain the extreme z, as 0 or 1, and 1 / how many do at each place."""
+    """Return which of x and u attain the extreme z, as 0 or 1,
+    and 1 / how many do at each place.
+    """
     own = cast(equal(x, z), dtype=x.dtype)
     given = cast(equal(u, gather_nd(z, i, sparse=False)), dtype=x.dtype)
     return own, given, 1 / scatter_add(own, i, given)

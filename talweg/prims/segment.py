@@ -50,7 +50,9 @@ REJECTS = (
 
 
 def check_ids(name: str, data, ids):
-    """InvalidArgumentError unless `ids` are integers whose shape begins the shape of `data`."""
+    """Raise InvalidArgumentError unless `ids` are integers
+    whose shape begins the shape of `data`.
+    """
     check_dtype(name, "segment_ids", ids.dtype, {int32, int64})
     if dims_differ(data.dims[: ids.ndim], ids.dims):
         raise invalid(
@@ -70,7 +72,7 @@ def _infer(name: str, accepts: frozenset[DType]):
 
 
 def _rows(x: np.ndarray, ids, count: object, name: object):
-    """Data and ids with the rows that take part: x [n, ...], ids [n]; all ids in range."""
+    """Return data and ids with the rows that take part: x [n, ...], ids [n]; all ids in range."""
     x = np.reshape(x, (ids.size, *x.shape[ids.ndim :]))
     ids = np.reshape(ids, -1)
     if ids.size and ids.max() >= count:
@@ -103,7 +105,9 @@ def _segment_kernel(name: str, ufunc, start: Callable):
 
 
 def _segment_rules(name: str, op: str, start: Callable, mark: float | None = None):
-    """The rules by which a segment reduction is compiled; start and mark as in `ScatterRule`."""
+    """Return the rules by which a segment reduction is compiled;
+    start and mark as in `ScatterRule`.
+    """
 
     def requires(t, x: object, ids, *, count: object):
         if count <= ids.dtype.max:
@@ -271,7 +275,7 @@ class segment_rows:
 
 def _extreme(name: str, ufunc: Callable, text: str):
     def weights(y: object, x, ids, count: int):
-        """1/n at the n places of a segment that take the extreme value, 0 elsewhere."""
+        """Return 1/n at the n places of a segment that take the extreme value, 0 elsewhere."""
         inside = broadcast_to(
             reshape(
                 greater_equal(ids, 0), shape=(*ids.dims, *(1,) * (len(x.dims) - len(ids.dims)))
@@ -384,7 +388,9 @@ def _products_before(x, ids):
 
 
 def _other_products(x, ids):
-    """Π of the other rows with the same id, in x's shape, exact at zeros, without a division."""
+    """Return Π of the other rows with the same id, in x's shape,
+    exact at zeros, without a division.
+    """
     size = math.prod(ids.dims)
     if any(same(n, 0) for n in x.dims):
         return x

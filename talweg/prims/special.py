@@ -46,12 +46,12 @@ def in_double(rule: Callable):
 
 
 def in_float64(x):
-    """x as float64."""
+    """Return x as float64."""
     return cast(x, dtype=float64)
 
 
 def scipy_special(name: str, mend: Callable | None = None):
-    """SciPy's function of that name as a kernel.
+    """Return SciPy's function of that name as a kernel.
 
     `mend(y, *operands)` gives the values where TensorFlow's convention is another than SciPy's.
     """
@@ -145,7 +145,9 @@ class polygamma:
 
 
 def _zeta_at_edges(z, x, q):
-    """ζ at its poles as TensorFlow has it: of an even order inf, of others a sign is not there."""
+    """Return ζ at its poles as TensorFlow has it:
+    of an even order inf, of others a sign is not there.
+    """
     pole = (q <= 0) & (q == np.floor(q))
     odd = (x % 2 != 0) & (x != 1) & ~np.isposinf(x)
     z = np.where(pole & odd | np.isnan(x) | np.isnan(q) & (x != 1), np.nan, z)
@@ -174,7 +176,7 @@ class zeta:
 
 
 def gamma_density(a, x):
-    """xᵃ⁻¹ e⁻ˣ / Γ(a)."""
+    """Return xᵃ⁻¹ e⁻ˣ / Γ(a)."""
     return exp(xlogy(a - 1, x) - x - lgamma(a))
 
 

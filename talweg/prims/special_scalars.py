@@ -182,7 +182,7 @@ FAR = 8  # from where these series are right to float64's last places
 
 
 def in_float64(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A scalar rule of float32 numbers that computes in float64."""
+    """Return a scalar rule of float32 numbers that computes in float64."""
 
     @wraps(rule)
     def scalar(s: Any, x: Any, **params: Any) -> Any:
@@ -194,7 +194,7 @@ def in_float64(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def polynomial(s: Any, x: Any, coefficients: Sequence[float]) -> Any:
-    """Horner's scheme, coefficients lowest power first."""
+    """Return Horner's scheme, coefficients lowest power first."""
     *rest, last = coefficients
     value = s.number(last, x)
     for coefficient in reversed(rest):
@@ -220,20 +220,21 @@ def normal_quantile(s: Any, q: Any, tail: Any) -> Any:
 
 @in_float64
 def ndtri(s: Any, x: Any) -> Any:
-    """The normal quantile."""
+    """Return the normal quantile."""
     return normal_quantile(s, x - 0.5, s.minimum(x, s.number(1.0, x) - x))
 
 
 @in_float64
 def erfinv(s: Any, x: Any) -> Any:
-    """The normal quantile of (1 + x) / 2, over √2."""
+    """Return the normal quantile of (1 + x) / 2, over √2."""
     tail = (s.number(1.0, x) - s.abs(x)) * 0.5
     return s.fma(normal_quantile(s, x * 0.5, tail), math.sqrt(0.5), 0.0)  # 0 also of -0.0
 
 
 @in_float64
 def lgamma(s: Any, x: Any) -> Any:
-    """ln |Γ|: with z = |x|, ln Γ(z) = f(z + 8) - ln (z (z + 1) ... (z + 7)), f Stirling's series.
+    """Return ln |Γ|: with z = |x|, ln Γ(z) = f(z + 8) - ln (z (z + 1) ... (z + 7)), f Stirling's
+    series.
 
     For negative x: ln (π / (z |sin πz|)) less that, with one logarithm for the two.
     """
@@ -260,7 +261,8 @@ def lgamma(s: Any, x: Any) -> Any:
 
 @in_float64
 def digamma(s: Any, x: Any) -> Any:
-    """ψ: with z = x or 1 - x, f(z + 8) - 1/z - 1/(z + 1) - ... - 1/(z + 7), f Stirling's series.
+    """Return ψ: with z = x or 1 - x, f(z + 8) - 1/z - 1/(z + 1) - ... - 1/(z + 7), f Stirling's
+    series.
 
     Of negative x: less π / tan πx.
     """
@@ -284,7 +286,7 @@ def digamma(s: Any, x: Any) -> Any:
 
 @in_float64
 def bessel_ie(s: Any, x: Any, order: int) -> Any:
-    """e^(-|x|) Iₙ(x) for the orders 0 and 1, by two ranges of |x|."""
+    """Return e^(-|x|) Iₙ(x) for the orders 0 and 1, by two ranges of |x|."""
     z, (near, far) = s.abs(x), BESSEL[order]
     inside = polynomial(s, s.minimum(z, 8.0) * 0.25 - 1.0, near)
     beyond = s.maximum(z, 8.0)

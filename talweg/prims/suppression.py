@@ -1,4 +1,4 @@
-"""Which boxes of detected things stay (`kernels/suppression.py`)."""
+"""Non-maximum suppression of boxes of detected things (`kernels/suppression.py`)."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def atan(y, x):
 
 
 def _along_circle(v, x, y):
-    """v / (x² + y²), with the squares of numbers of at most 1."""
+    """Return v / (x² + y²), with the squares of numbers of at most 1."""
     size = minimum(maximum(abs(x), abs(y)), float(v.dtype.max))
     size = stop_gradient(size)  # of which the quotient does not depend
     x, y = x / size, y / size

@@ -17,7 +17,7 @@ EVALUATION = "talweg.private.evaluation"
 
 
 def at(place: str, *names: str) -> dict[str, str]:
-    """Names that stand in one module."""
+    """Return names that stand in one module."""
     return {name: f"{place}:{name}" for name in names}
 
 

@@ -34,7 +34,7 @@ class EagerContext:
         """Make ready: nothing has to be."""
 
     def executing_eagerly(self) -> bool:
-        """Whether operations run at once."""
+        """Return whether operations run at once."""
         return look_up("executing_eagerly")()
 
     def num_gpus(self) -> int:

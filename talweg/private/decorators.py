@@ -33,7 +33,8 @@ def make_decorator(
     decorator_doc: str = "",
     decorator_argspec: Any = None,
 ) -> Any:
-    """`decorator_func` with the name, documentation and signature of `target`, which it keeps.
+    """Return `decorator_func` with the name, documentation and signature of `target`, which it
+    keeps.
 
     >>> import talweg as tf
     >>> def f(x): return x
@@ -53,7 +54,7 @@ def make_decorator(
 
 @export("__internal__.decorator.unwrap")
 def unwrap(maybe_tf_decorator: Any) -> tuple[list, Any]:
-    """The decorators round a function, outermost first, and the function inside of them."""
+    """Return the decorators round a function, outermost first, and the function inside of them."""
     found: list = []
     target = maybe_tf_decorator
     while True:

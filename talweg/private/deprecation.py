@@ -17,7 +17,7 @@ _silent: list[bool] = []
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """A context without these warnings."""
+    """Silence these warnings in the block."""
     _silent.append(True)
     try:
         yield

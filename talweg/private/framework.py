@@ -99,7 +99,7 @@ def convert_variables_to_tensors(values: Any) -> Any:
 
 @contextmanager
 def cache_variable_reads() -> Iterator[None]:
-    """A block in which variables are read once: reads are cached in any case."""
+    """Cache reads of variables in the block: they are cached in any case."""
     yield
 
 

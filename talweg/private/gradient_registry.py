@@ -17,7 +17,9 @@ LOCATION = ("unknown",) * 5
 
 
 def own_gradient(op: Any, *grads: Any) -> Any:
-    """The derivative that an operation has: a tensor for one input, else a list, None included."""
+    """Return the derivative that an operation has:
+    a tensor for one input, else a list, None included.
+    """
     found = look_up("gradients")(list(op.outputs), list(op.inputs), list(grads))
     return found[0] if len(found) == 1 else found
 

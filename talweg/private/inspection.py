@@ -102,7 +102,7 @@ def getmembers(object: Any, predicate: Any = None) -> list:
 
 
 def isanytargetmethod(object: Any) -> bool:
-    """Whether a function, or the function inside its decorators, is a method."""
+    """Return whether a function, or the function inside its decorators, is a method."""
     decorators, target = unwrap(object)
     return any(inspect.ismethod(known.decorated_target) for known in decorators) or (
         inspect.ismethod(target)

@@ -74,12 +74,14 @@ def names() -> frozenset[str]:
 
 @implement_hook("is_private_module")
 def is_private(name: str) -> bool:
-    """Whether a name, relative to `tf`, is that of a private module that there is."""
+    """Return whether a name, relative to `tf`, is that of a private module that there is."""
     return name.split(".")[0] in PRIVATE and (name in names() or is_of_operations(name))
 
 
 def is_of_operations(name: str) -> bool:
-    """Whether a module has operations by their names in Python: `python.ops.gen_sparse_ops`."""
+    """Return whether a module has operations by their names in Python:
+    `python.ops.gen_sparse_ops`.
+    """
     last = name.rpartition(".")[2]
     return name.startswith("python.") and last.startswith("gen_") and last.endswith("_ops")
 
@@ -92,7 +94,9 @@ def operations() -> dict[str, str]:
 
 
 def snake_case(name: str) -> str:
-    """The name of an operation as TensorFlow's Python has it: `SparseReorder` -> sparse_reorder."""
+    """Return the name of an operation as TensorFlow's Python has it:
+    `SparseReorder` -> sparse_reorder.
+    """
     found = ""
     for place, letter in enumerate(name):
         following = name[place + 1 : place + 2]
@@ -180,7 +184,9 @@ class PrivateModule(ModuleType):
 
 
 def find_at(place: Any) -> Any:
-    """The object of a public name, or of "module:name"; what is no text is the object itself."""
+    """Return the object of a public name, or of "module:name";
+    what is no text is the object itself.
+    """
     if not isinstance(place, str):
         return place
     module_name, _, name = place.rpartition(":")

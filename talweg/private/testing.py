@@ -26,12 +26,12 @@ no_xla_auto_jit = xla_allow_fallback = enable_control_flow_v2 = _leave_unchanged
 
 
 def is_xla_enabled() -> bool:
-    """Whether all is compiled by XLA."""
+    """Return whether all is compiled by XLA."""
     return False
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
-    """Whether there is a GPU."""
+    """Return whether there is a GPU."""
     return bool(look_up("config.list_physical_devices")("GPU"))
 
 
@@ -75,7 +75,7 @@ def run_all_in_graph_and_eager_modes(cls: type) -> type:
 
 
 def run_in_graph_mode(func: Callable[..., Any] | None = None) -> Any:
-    """A decorator: the test runs in a graph."""
+    """Return a decorator: the test runs in a graph."""
 
     def decorate(method: Callable[..., Any]) -> Any:
         @functools.wraps(method)
@@ -94,7 +94,7 @@ deprecated_graph_mode_only = run_in_graph_mode
 
 
 def run_v1_only(reason: str = "", func: Callable[..., Any] | None = None) -> Any:
-    """A decorator: the test is left out, since talweg behaves as TensorFlow 2."""
+    """Return a decorator: the test is left out, since talweg behaves as TensorFlow 2."""
     if callable(reason):
         return unittest.skip("only for TensorFlow 1")(reason)
     skip = unittest.skip(reason or "only for TensorFlow 1")
@@ -107,7 +107,7 @@ def run_v2_only(func: Callable[..., Any] | None = None, reason: str | None = Non
 
 
 def run_gpu_only(func: Callable[..., Any] | None = None) -> Any:
-    """A decorator: the test is left out where there is no GPU."""
+    """Return a decorator: the test is left out where there is no GPU."""
 
     def decorate(method: Callable[..., Any]) -> Any:
         @functools.wraps(method)
@@ -131,7 +131,7 @@ def assert_no_garbage_created(f: Callable[..., Any]) -> Any:
 
 @contextmanager
 def use_gpu() -> Iterator[None]:
-    """A block on the device that there is."""
+    """Run the block on the device that there is."""
     yield
 
 

@@ -70,12 +70,12 @@ class Sharding:
 
 
 def replicate(tensor: Any, use_sharding_op: bool = False, **options: Any) -> Any:
-    """The tensor: all of it is on every device."""
+    """Return the tensor: all of it is on every device."""
     return tensor
 
 
 def __getattr__(name: str) -> Any:
-    """The messages of XLA that JAX has."""
+    """Return the messages of XLA that JAX has."""
     if name == "OpSharding":
         return getattr(xla_client, name)
     raise AttributeError(f"module {__name__} has no attribute {name!r}")

@@ -84,7 +84,7 @@ def population_count(x: Tensor) -> Any:
 
 
 def to_bool(input: Tensor) -> Any:
-    """Whether a scalar is not zero (or not empty text), or a tensor has elements."""
+    """Return whether a scalar is not zero (or not empty text), or a tensor has elements."""
     x = tensor(input)
     if x.ndim:
         return wrap(np.bool_(bool(np.prod(x.dims))))
@@ -228,7 +228,9 @@ def data_format_dim_map(x: Tensor, src_format: str, dst_format: str) -> Any:
 
 
 def data_format_permute(x: Tensor, src_format: str, dst_format: str) -> Any:
-    """A vector of one entry per axis (or a matrix of one row) in the order of another layout."""
+    """Return a vector of one entry per axis (or a matrix of one row)
+    in the order of another layout.
+    """
     x = tensor(x)
     places = _places("DataFormatVecPermute", src_format, dst_format)
     if x.dims[0] == len(places) - 2:  # without the batch and channel axes
@@ -286,7 +288,7 @@ def batch_matmul(
 
 
 def einsum(inputs: Tensor, equation: str) -> Any:
-    """Computes `tf.einsum` of listed operands; a label twice in the result gives a diagonal."""
+    """Compute `tf.einsum` of listed operands; a label twice in the result gives a diagonal."""
     given, _, result = equation.replace(" ", "").partition("->")
     free = iter(sorted(set(string.ascii_letters) - set(equation)))
     operands, labels = list(inputs), ""
@@ -354,7 +356,9 @@ def set_diag(input: Tensor, diagonal: Any, k: Any, align: str) -> Any:
 
 
 def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Tensor) -> Any:
-    """The product of a tridiagonal matrix; each diagonal is [..., 1, m], as in TensorFlow."""
+    """Return the product of a tridiagonal matrix;
+    each diagonal is [..., 1, m], as in TensorFlow.
+    """
     lines = [
         layout.reshape(x, shape=(*x.dims[:-2], x.dims[-1]))
         for x in map(tensor, (superdiag, maindiag, subdiag))

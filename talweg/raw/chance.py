@@ -55,7 +55,7 @@ def seed_graph(first: int, second: int) -> Iterator[int | None]:
 
 
 def floats(kind: str, shape: ShapeLike, dtype: DTypeLike, seed: int, seed2: int) -> Any:
-    """Numbers of a kind: uniform, normal, truncated_normal."""
+    """Return numbers of a kind: uniform, normal, truncated_normal."""
     with seed_graph(seed, seed2) as own:
         return look_up(f"random.{kind}")(shape, dtype=dtype, seed=own)
 
@@ -81,7 +81,7 @@ def classes(
 
 
 def gamma(shape: TensorShape, alpha: np.ndarray, seed: int, seed2: int) -> Any:
-    """Numbers of gamma distributions, in shape + alpha.shape."""
+    """Return numbers of gamma distributions, in shape + alpha.shape."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.gamma")(shape, alpha, dtype=alpha.dtype, seed=own)
 
@@ -89,7 +89,7 @@ def gamma(shape: TensorShape, alpha: np.ndarray, seed: int, seed2: int) -> Any:
 def poisson(
     shape: ShapeLike, rate: np.ndarray, seed: int, seed2: int, dtype: DType | None = None
 ) -> Any:
-    """Numbers of Poisson distributions, in shape + rate.shape."""
+    """Return numbers of Poisson distributions, in shape + rate.shape."""
     with seed_graph(seed, seed2) as own:
         return look_up("random.poisson")(shape, rate, dtype or rate.dtype, own)
 
@@ -231,7 +231,7 @@ def _stream(key: Any, counter: Any, alg: object) -> tuple[Any, int]:
 def of_key(
     kind: str, shape: TensorShape, key: object, counter: IRValue, alg: str, dtype: DType
 ) -> Any:
-    """Numbers of a kind that has no parameters."""
+    """Return numbers of a kind that has no parameters."""
     stream, number = _stream(key, counter, alg)
     return numbers(kind, stream, shape_of(shape, kind), dtype, number)
 
@@ -246,7 +246,7 @@ def integers_of_key(
 
 
 def gamma_of_key(shape: ShapeLike, key: object, counter: IRValue, alg: str, alpha: Any) -> Any:
-    """Numbers of gamma distributions."""
+    """Return numbers of gamma distributions."""
     stream, _ = _stream(key, counter, alg)
     return gamma_of_stream(stream, alpha, None, shape_of(shape, "StatelessRandomGammaV3"))
 
@@ -266,7 +266,7 @@ def bits(shape: ShapeLike, seed: TensorLike, dtype: DTypeLike) -> Any:
 
 @contextmanager
 def _generator(resource: object) -> Iterator[Any]:
-    """The generator whose state is a variable, which has the new state afterwards."""
+    """Give the generator whose state is a variable, which has the new state afterwards."""
     variable = variable_of(resource)
     generator = look_up("random.Generator")(state=variable.read_value(), alg="philox")
     yield generator
@@ -290,7 +290,7 @@ def skip(resource: object, algorithm: int, delta: float) -> None:
 def of_generator(
     kind: str, resource: object, algorithm: int, shape: ShapeLike, dtype: DTypeLike
 ) -> Any:
-    """Numbers of a generator, whose state is a variable."""
+    """Return numbers of a generator, whose state is a variable."""
     with _generator(resource) as generator:
         if kind == "bits":
             return generator.uniform_full_int(shape, dtype)
@@ -313,6 +313,6 @@ def binomial_of_generator(
     probs: object,
     dtype: DTypeLike,
 ) -> Any:
-    """Numbers of binomial distributions."""
+    """Return numbers of binomial distributions."""
     with _generator(resource) as generator:
         return generator.binomial(shape, counts, probs, dtype)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def numbers(start: int, stop: int, step: object, output_types: list) -> Any:
-    """Numbers of a range."""
+    """Return numbers of a range."""
     bounds = [int(python_of(x)) for x in (start, stop, step)]
     source = look_up("data.Dataset").range(*bounds, output_type=output_types[0])
     return variant_of(source.map(lambda x: (x,)))

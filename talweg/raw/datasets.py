@@ -73,7 +73,7 @@ def seed_of(seed: TensorLike, seed2: int | None) -> Any:
 
 
 def same(input_dataset: object) -> Any:
-    """The dataset: what the operation says of it means nothing here."""
+    """Return the dataset: what the operation says of it means nothing here."""
     return variant_of(dataset_of(input_dataset))
 
 

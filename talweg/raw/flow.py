@@ -197,7 +197,7 @@ def placeholder_with_default(input: list[Any], shape: ShapeLike) -> Any:
 
 
 def fake(dtype: DType, shape: TensorShape) -> Any:
-    """Stands for a result that a branch does not have."""
+    """Stand for a result that a branch does not have."""
     return zeros([n or 0 for n in (shape.as_list() if shape.rank is not None else [])], dtype)
 
 
@@ -249,7 +249,7 @@ def nan_count(input: list[Any]) -> Any:
 
 
 def numeric_summary(input: Tensor, lower_bound: float, upper_bound: float) -> Any:
-    """Counts of kinds of elements, extremes, moments, the dtype and the shape."""
+    """Return counts of kinds of elements, extremes, moments, the dtype and the shape."""
     x = numbers_of(input).astype(np.float64)
     flat = x.reshape(-1)
     finite = flat[np.isfinite(flat)]

@@ -181,7 +181,7 @@ def no_optional() -> Any:
 
 
 def has_value(optional: object) -> Any:
-    """Whether there is something."""
+    """Return whether there is something."""
     return of_array(np.bool_(thing_of(optional, OptionalCell, "Optional").components is not None))
 
 

@@ -60,7 +60,7 @@ def look_up(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
 
 
 def has_key(input_handle: Any, key: Any) -> Any:
-    """Whether a map has a key."""
+    """Return whether a map has a key."""
     return of_array(np.bool_(_key(key) in _entries(input_handle)))
 
 

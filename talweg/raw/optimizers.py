@@ -61,7 +61,7 @@ def _adadelta(v: list, rate: Tensor, rho: Tensor, epsilon: Tensor, g: Tensor) ->
 
 
 def _moments(v: list, beta_1: Tensor, beta_2: Tensor, g: Any) -> tuple:
-    """The running means of the gradient and of its square (Kingma and Ba 2015)."""
+    """Return the running means of the gradient and of its square (Kingma and Ba 2015)."""
     return v[1] + (g - v[1]) * (1 - beta_1), v[2] + (g * g - v[2]) * (1 - beta_2)
 
 

@@ -124,14 +124,14 @@ def max_pool(x: TensorLike, low: Any, high: Any, **more: object) -> tuple:
 
 
 def avg_pool(x: TensorLike, low: Any, high: Any, **more: object) -> tuple:
-    """The mean of each window, rounded."""
+    """Return the mean of each window, rounded."""
     found = look_up("nn.avg_pool")(look_up("cast")(x, "float32"), **more)
     rounded = look_up("floor")(found + 0.5)
     return look_up("cast")(look_up("cast")(rounded, int32), x.dtype), low, high
 
 
 def relu(x: Tensor, low: Any, high: Any, kind: Any, largest: float | None = None) -> tuple:
-    """Numbers below 0 as 0, and those above `largest` as that."""
+    """Return numbers below 0 as 0, and those above `largest` as that."""
     found = look_up("maximum")(_integers(x), _integer_for(0.0, low, high, x.dtype))
     if largest is not None:
         found = look_up("minimum")(found, _integer_for(largest, low, high, x.dtype))

@@ -152,7 +152,7 @@ def close(handle: object, cancel_pending_enqueues: bool) -> None:
 
 
 def is_closed(handle: object) -> Any:
-    """Whether a queue is closed."""
+    """Return whether a queue is closed."""
     return of_array(np.bool_(_queue(handle).buffer.closed))
 
 

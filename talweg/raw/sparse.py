@@ -159,7 +159,9 @@ def matmul(
 def to_dense(
     indices: object, shape: object, values: object, default: object, validate: bool
 ) -> Any:
-    """A dense tensor with values at places; indices [n, rank], [n] for vectors, or one place."""
+    """Return a dense tensor with values at places;
+    indices [n, rank], [n] for vectors, or one place.
+    """
     indices, values = tensor(indices), tensor(values)
     rank = len(integers(shape, "SparseToDense", "output_shape"))
     places = cast(shapes.reshape(indices, [-1, rank]), int64)

@@ -341,7 +341,7 @@ def add_gradient(handle: Tensor, local_step: Any, gradient: Any) -> None:
 
 
 def take_gradient(handle: object, num_required: Any, dtype: Any) -> Any:
-    """The mean (or sum) of the gradients, waiting for enough; the step goes on."""
+    """Return the mean (or sum) of the gradients, waiting for enough; the step goes on."""
     cell = _accumulator(handle)
     with cell.changed:
         cell.take(int(scalar_of(num_required)))
@@ -414,7 +414,7 @@ def mutex(container: str, shared_name: str) -> Any:
 
 
 def lock(mutex: object) -> Any:
-    """The lock, held until it is consumed."""
+    """Return the lock, held until it is consumed."""
     cell = thing_of(mutex, MutexCell, "MutexLock")
     cell.lock.acquire()
     return handle_of(cell)

@@ -128,7 +128,7 @@ def assign_sub_ref(ref: object, value: object, use_locking: bool) -> Any:
 
 
 def is_initialized(resource: object) -> Any:
-    """Whether a variable has a value."""
+    """Return whether a variable has a value."""
     cell = _cell(resource)
     if cell is not None:
         return of_array(cell.variable is not None, bool_)

@@ -96,14 +96,14 @@ class Cluster:
         return said
 
     def need_same(self, text: str) -> None:
-        """FailedPreconditionError unless all workers say the same here."""
+        """Raise FailedPreconditionError unless all workers say the same here."""
         said = self.agree(text)
         for number, words in enumerate(said):
             if words != text:
                 self._differ(number, words, text)
 
     def any_has(self, own: bool) -> bool:
-        """Whether any worker has a next batch."""
+        """Return whether any worker has a next batch."""
         said = self.agree(f"batch {int(own)}")
         for number, words in enumerate(said):
             if not words.startswith("batch "):
@@ -111,7 +111,7 @@ class Cluster:
         return "batch 1" in said
 
     def meet_to_run(self, name: str, digest: str) -> bool:
-        """Whether all workers are ready to run the same program of a function.
+        """Return whether all workers are ready to run the same program of a function.
 
         FailedPreconditionError if one has another function to run.
         """
@@ -206,7 +206,7 @@ class Cluster:
 
 
 def _kinds(arrays: Sequence[np.ndarray]) -> str:
-    """Dtypes and shapes as text; of many, a number that stands for them."""
+    """Return dtypes and shapes as text; of many, a number that stands for them."""
     text = ", ".join([f"{array.dtype.name}{list(array.shape)}" for array in arrays])
     if len(text) > 150:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -215,7 +215,7 @@ def _kinds(arrays: Sequence[np.ndarray]) -> str:
 
 
 def _is_of_connection(error: Exception) -> bool:
-    """Whether an error of XLA's says that another process cannot be reached."""
+    """Return whether an error of XLA's says that another process cannot be reached."""
     text = str(error)
     words = ("Gloo", "gloo", "UNAVAILABLE", "Connection", "NCCL", "DEADLINE_EXCEEDED", "ABORTED")
     return any([word in text for word in words])

@@ -90,7 +90,9 @@ class ReplicaContext:
 
 
 def tensors_of(value: object) -> Any:
-    """A nest with tensors, slices and composites as they are, everything else made tensors."""
+    """Return a nest with tensors, slices and composites as they are,
+    everything else made tensors.
+    """
 
     def tensor(leaf: object) -> Any:
         return leaf if is_tensor_like(leaf) else convert_to_tensor(leaf)

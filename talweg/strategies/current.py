@@ -82,5 +82,5 @@ def maybe_merge_call(fn: Callable, strategy: Strategy, *args: object, **kwargs: 
 
 
 def strategy_supports_no_merge_call() -> bool:
-    """Whether the strategy in force updates variables inside replicas; none here does."""
+    """Return whether the strategy in force updates variables inside replicas; none here does."""
     return get_strategy() is None

@@ -77,7 +77,9 @@ class DistributedDataset:
         return self.dataset.cardinality().numpy()
 
     def trace_steps(self) -> tuple:
-        """For a loop in a graph: what says whether there is an element, and what takes it."""
+        """Return, for a loop in a graph,
+        what says whether there is an element, and what takes it.
+        """
         return iter(self).trace_steps()
 
     @property
@@ -105,7 +107,9 @@ class DistributedDatasetsFromFunction(DistributedDataset):
 def distribute_dataset(
     dataset: object, count: int, cluster: Cluster | None = None
 ) -> DistributedDataset:
-    """A dataset whose batches are divided among `count` replicas here, and those of a cluster."""
+    """Return a dataset
+    whose batches are divided among `count` replicas here, and those of a cluster.
+    """
     if not isinstance(dataset, Dataset):
         raise type_error(
             "TW104", f"experimental_distribute_dataset: {dataset!r} is no tf.data.Dataset"
@@ -142,7 +146,7 @@ def from_function(
 
 
 def check_options(options: object) -> None:
-    """NotImplementedError for the mode that only datasets from functions have."""
+    """Raise NotImplementedError for the mode that only datasets from functions have."""
     mode = getattr(options, "experimental_replication_mode", None)
     if getattr(mode, "value", "") == "PER_REPLICA":
         text = "InputReplicationMode.PER_REPLICA is only supported in "

@@ -183,7 +183,7 @@ def connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:
 
 @export("config.experimental.ClusterDeviceFilters")
 class ClusterDeviceFilters:
-    """Which devices tasks of a cluster see; kept.
+    """The devices that tasks of a cluster see; kept.
 
     >>> import talweg as tf
     >>> filters = tf.config.experimental.ClusterDeviceFilters()

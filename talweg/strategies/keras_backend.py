@@ -49,7 +49,7 @@ def adapt_keras_spec(fullname: str, path: Sequence[str] | None) -> ModuleSpec | 
 
 
 def distribution() -> Any:
-    """Keras's distribution in force; None without one."""
+    """Return Keras's distribution in force; None without one."""
     from keras.src.backend.common import global_state
 
     return global_state.get_global_attribute("distribution")
@@ -68,7 +68,9 @@ def distribute_tensor(tensor: Any, layout: Any) -> Any:
 
 
 def distribute_batch(batch: Any, current: Any) -> Any:
-    """A batch shared out as a distribution says; copied to all devices if it does not divide."""
+    """Return a batch shared out as a distribution says;
+    copied to all devices if it does not divide.
+    """
 
     def distribute(x: Any) -> Any:
         shape = getattr(x, "shape", None)
@@ -86,7 +88,7 @@ def distribute_batch(batch: Any, current: Any) -> Any:
 def initialize(
     job_addresses: Any = None, num_processes: Any = None, process_id: Any = None
 ) -> None:
-    """Nothing for one process; ValueError for more."""
+    """Do nothing for one process; ValueError for more."""
     if num_processes not in (None, 1) or (job_addresses and "," in str(job_addresses)):
         raise value_error(
             "TW402",

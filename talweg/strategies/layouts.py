@@ -200,7 +200,7 @@ class Mesh:
 
 @export("experimental.dtensor.Layout")
 class Layout:
-    """Which axis of a mesh shares out which axis of a tensor.
+    """The mesh axis that shares out each axis of a tensor.
 
     ValueError for an axis that the mesh has not, or that is used twice.
 

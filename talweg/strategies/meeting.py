@@ -49,7 +49,9 @@ class WorkerConnection:
             self._connection.sendall(json.dumps(message).encode() + b"\n")
 
     def receive(self, seconds: float | None = None) -> dict:
-        """The next message; OSError or ValueError where there is none, or it is no message."""
+        """Return the next message;
+        OSError or ValueError where there is none, or it is no message.
+        """
         self._connection.settimeout(seconds)
         while b"\n" not in self._received:
             if len(self._received) > LONGEST:

@@ -99,7 +99,7 @@ class MirroredExtended(StrategyExtended):
         kwargs: dict | None = None,
         group: bool = True,
     ) -> Any:
-        """``fn(part, *args)`` for the part of a variable in each replica.
+        """Return ``fn(part, *args)`` for the part of a variable in each replica.
 
         In a replica this is a merge, to which all of them have to come.
         """
@@ -137,13 +137,15 @@ class MirroredExtended(StrategyExtended):
     def reduce_to(
         self, reduce_op: object, value: TensorLike, destinations: object, options: object = None
     ) -> Any:
-        """The sum or mean of `value` over the replicas; mirrored if all replicas are to have it."""
+        """Return the sum or mean of `value` over the replicas;
+        mirrored if all replicas are to have it.
+        """
         found = reduce_leaf(reduce_op, value, self.cluster)
         everywhere = isinstance(destinations, (DistributedValues, list, tuple))
         return Mirrored([found] * len(self._devices)) if everywhere else found
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: object = None):
-        """`reduce_to` for many."""
+        """Return `reduce_to` for many."""
         return [self.reduce_to(reduce_op, value, where) for value, where in value_destination_pairs]
 
     def call_for_each_replica(
@@ -190,7 +192,7 @@ class MirroredExtended(StrategyExtended):
         return found
 
     def variable_created_in_scope(self, v: TensorLike) -> bool:
-        """Whether a variable belongs to this strategy."""
+        """Return whether a variable belongs to this strategy."""
         return getattr(v, "distribute_strategy", None) is self.container_strategy
 
     def value_container(self, value: object) -> Any:
@@ -297,7 +299,7 @@ class SeveralReplicas(Strategy):
 
 
 def variable_in_force(args: tuple, kwargs: dict) -> DistributedVariable | None:
-    """The variable that `tf.Variable(...)` is here; None for one of its own."""
+    """Return the variable that `tf.Variable(...)` is here; None for one of its own."""
     strategy, replica = contexts.stack[-1] if contexts.stack else (contexts.default, None)
     base = dispatch.context.base
     if not isinstance(strategy, SeveralReplicas) or (base and not base.building_function):
@@ -312,7 +314,9 @@ def variable_in_force(args: tuple, kwargs: dict) -> DistributedVariable | None:
 
 
 def devices_for(devices: Any) -> list[str]:
-    """The devices of a mirrored strategy: those named, or all logical ones of this machine."""
+    """Return the devices of a mirrored strategy:
+    those named, or all logical ones of this machine.
+    """
     if isinstance(devices, str):
         raise value_error("TW104", f"devices: {devices!r} is a text", "a list of device names")
     named = [full_device(device) for device in devices or []]

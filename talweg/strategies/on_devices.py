@@ -60,7 +60,9 @@ class ReplicaState:
 
 
 def mesh_for(strategy: Any) -> Any:
-    """The devices of a strategy; None where XLA does not run programs, or has not as many."""
+    """Return the devices of a strategy;
+    None where XLA does not run programs, or has not as many.
+    """
     if executor.chosen.value != "xla" or dispatch.state.observer is not None:
         return None
     extended = strategy.extended
@@ -127,7 +129,7 @@ class ReplicatedFunction:
         return found, taken
 
     def alike(self, concrete: Any) -> list[bool]:
-        """Which results of a trace all replicas have alike."""
+        """Return which results of a trace all replicas have alike."""
         return self._same[concrete.graph]
 
     def prepare(
@@ -302,7 +304,7 @@ def take_apart(value: Any, tensors: list) -> Any:
 
 
 def fill_nest(value: Any, tensors: Iterator[Any]) -> Any:
-    """Such a nest with tensors in their places."""
+    """Return such a nest with tensors in their places."""
     if value is PLACE:
         return next(tensors)
     if structure.is_nested(value, composites=True):
@@ -312,7 +314,9 @@ def fill_nest(value: Any, tensors: Iterator[Any]) -> Any:
 
 
 def read_now(handle: Any) -> Symbol:
-    """A variable's value when the graph has come here, which runs in Python may have changed."""
+    """Return a variable's value when the graph has come here,
+    which runs in Python may have changed.
+    """
 
     class Reading:
         tf_type, may_wait = "ReadVariableOp", True

@@ -28,7 +28,9 @@ _meshes: dict[Any, Mesh] = {}  # JAX's mesh -> ours
 
 
 def devices_of(mesh: Mesh) -> Any:
-    """JAX's mesh of the same devices; None where XLA does not run programs, or has not as many."""
+    """Return JAX's mesh of the same devices;
+    None where XLA does not run programs, or has not as many.
+    """
     if executor.chosen.value != "xla" or mesh.size < 2:
         return None
     if mesh.devices is None:
@@ -42,7 +44,7 @@ def devices_of(mesh: Mesh) -> Any:
 
 
 def sharding_of(layout: Layout) -> Any:
-    """JAX's sharding of a layout; None where no devices stand behind it."""
+    """Return JAX's sharding of a layout; None where no devices stand behind it."""
     there = devices_of(layout.mesh)
     if there is None:
         return None
@@ -55,7 +57,9 @@ def sharding_of(layout: Layout) -> Any:
 
 
 def lay_out(x: Any, layout: Layout) -> Any:
-    """A tensor shared out as a layout says; NotImplemented where no devices stand behind it."""
+    """Return a tensor shared out as a layout says;
+    NotImplemented where no devices stand behind it.
+    """
     where = sharding_of(layout)
     if where is None:
         return NotImplemented
@@ -65,7 +69,9 @@ def lay_out(x: Any, layout: Layout) -> Any:
 
 
 def lay_out_at_once(x: Any, layout: Layout) -> Any:
-    """A tensor with a value shared out, whatever graph is under construction; no tape sees it."""
+    """Return a tensor with a value shared out,
+    whatever graph is under construction; no tape sees it.
+    """
     where = sharding_of(layout)
     found = x if where is None else resident(meshes.lay_out(nearest(x), where))
     return found

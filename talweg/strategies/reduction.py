@@ -86,12 +86,14 @@ def reduce_leaf(how: object, value: object, cluster: Cluster | None = None) -> A
 
 
 def is_same_everywhere(value: object) -> bool:
-    """Whether all replicas have the same value, so that their sum says nothing."""
+    """Return whether all replicas have the same value, so that their sum says nothing."""
     return isinstance(value, Mirrored) or getattr(value, "written_together", False)
 
 
 def reduce_along(how: object, values: Any, axis: int, cluster: Cluster | None) -> Any:
-    """The sum or mean over replicas, and along an axis in which they may have different sizes."""
+    """Return the sum or mean over replicas,
+    and along an axis in which they may have different sizes.
+    """
     tensors = [convert_to_tensor(value) for value in values]
     if cluster is not None and all([tensor.shape.rank == 0 for tensor in tensors]):
         return reduce_together(reduce_op(how), [tensors], cluster)[0]  # what Keras asks of losses

@@ -92,7 +92,8 @@ class ReplicaThreadContext(ReplicaContext):
         return self.replica.ask((merge_fn, args, kwargs or {}))
 
     def share_variable(self, name: str, make: Callable[[], Any]) -> Any:
-        """A variable of all replicas: the first one makes it, the others find it by its name.
+        """Return a variable of all replicas: the first one makes it, the others find it by its
+        name.
 
         Variables of one name are found in the order in which they were made; RuntimeError if there
         are not as many.
@@ -135,7 +136,9 @@ class ReplicaThreadContext(ReplicaContext):
         return _exchange(tensors_of(value), meet)
 
     def all_gather(self, value: TensorLike, axis: int, options: object = None) -> Any:
-        """The replicas' values one after the other along `axis`; sizes along it may differ."""
+        """Return the replicas' values one after the other along `axis`; sizes along it may
+        differ.
+        """
 
         def merge(strategy: Any, *leaves: object) -> list:
             count, cluster = strategy.replicas_here, strategy.extended.cluster

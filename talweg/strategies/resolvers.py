@@ -205,7 +205,7 @@ class UnionResolver(ClusterResolver):
 
 
 def _elsewhere(name: str, what: str) -> None:
-    """A resolver of a service that talweg does not ask."""
+    """Refuse a resolver of a service that talweg does not ask."""
 
     def refuse(self: Any, *args: object, **kwargs: object) -> None:
         raise UnimplementedError(

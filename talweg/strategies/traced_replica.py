@@ -50,7 +50,7 @@ class TracedContext(ReplicaThreadContext):
 
     @contextlib.contextmanager
     def traced(self) -> Iterator[None]:
-        """A block in which a replica is traced."""
+        """Trace a replica in the block."""
         context = dispatch.context
         before = context.replica, context.device, place.traced, contexts.traced
         place.traced, contexts.traced = True, self

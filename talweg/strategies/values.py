@@ -30,7 +30,7 @@ class InputReplicationMode(enum.Enum):
 
 @export("distribute.InputContext")
 class InputContext:
-    """Which part of the input is to be made (`tf.distribute.InputContext`).
+    """The part of the input that is to be made (`tf.distribute.InputContext`).
 
     >>> import talweg as tf
     >>> tf.distribute.InputContext(num_replicas_in_sync=2).get_per_replica_batch_size(8)
@@ -65,7 +65,7 @@ class InputContext:
 
 @export("distribute.experimental.ValueContext")
 class ValueContext:
-    """Which replica a value is made for (`tf.distribute.experimental.ValueContext`).
+    """The replica that a value is made for (`tf.distribute.experimental.ValueContext`).
 
     >>> import talweg as tf
     >>> tf.distribute.experimental.ValueContext().replica_id_in_sync_group

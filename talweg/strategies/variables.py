@@ -71,7 +71,7 @@ class DistributedVariable(DistributedValues, Variable):
     written_together = True
 
     def __init__(self, *args: object, **kwargs: object):
-        """Nothing is left to do: `of` made it."""
+        """Do nothing: `of` made it."""
 
     @classmethod
     def of(cls, strategy: Any, parts: list, synchronization: Any) -> Any:
@@ -94,7 +94,9 @@ class DistributedVariable(DistributedValues, Variable):
         return tuple([part.device for part in self.values])
 
     def _own(self) -> Any:
-        """The part that the present code sees: the first one where code runs for all replicas."""
+        """Return the part that the present code sees:
+        the first one where code runs for all replicas.
+        """
         return self.values[place.index or 0]
 
     def _parts(self) -> tuple:
@@ -145,7 +147,7 @@ class DistributedVariable(DistributedValues, Variable):
         return self._change_together(method, value, args, kwargs)
 
     def _meets(self) -> bool:
-        """Whether a write in a replica is combined with those of the others."""
+        """Return whether a write in a replica is combined with those of the others."""
         return False
 
     def _change_all(self, method: str, value: object, args: tuple, kwargs: dict) -> Any:

@@ -61,7 +61,7 @@ def messages() -> Any:
 
 
 def has_messages() -> bool:
-    """Whether the package is there that summaries need."""
+    """Return whether the package is there that summaries need."""
     try:
         messages()
     except ImportError:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_bytes(images: np.ndarray) -> np.ndarray:
-    """Images as uint8: floats in [0, 1] and the whole range of integers become 0 to 255."""
+    """Return images as uint8: floats in [0, 1] and the whole range of integers become 0 to 255."""
     kind, limit = images.dtype, 255
     if kind == np.uint8:
         return images
@@ -28,8 +28,9 @@ def as_bytes(images: np.ndarray) -> np.ndarray:
 
 
 def stretch_range(image: np.ndarray) -> np.ndarray:
-    """A float image as uint8, scaled so that its extreme is seen; zero is black, or 128 if there
-    are negative values.  Pixels that are not finite become red."""
+    """Return a float image as uint8, scaled so that its extreme is seen; zero is black, or 128 if
+    there are negative values.  Pixels that are not finite become red.
+    """
     finite = np.isfinite(image)
     least = float(image.min(initial=np.inf, where=finite))
     most = float(image.max(initial=-np.inf, where=finite))
@@ -45,7 +46,7 @@ def stretch_range(image: np.ndarray) -> np.ndarray:
 
 
 def check_dtype_of_image(dtype: DType) -> None:
-    """AttributeError for images of neither floats nor integers, as in TensorFlow."""
+    """Raise AttributeError for images of neither floats nor integers, as in TensorFlow."""
     if not (dtype.is_floating or dtype.is_integer):
         text = f"image dtype must be either floating point or integer, got {dtype.name}"
         raise AttributeError(compose("TW102", text))

@@ -41,7 +41,7 @@ _NOT_IN_NAMES = re.compile(r"[^-/\w.]")  # characters that no name of an operati
 
 
 def _condition() -> Any:
-    """Whether to record, a bool or a tensor of a graph."""
+    """Return whether to record, a bool or a tensor of a graph."""
     if state.writer is None:
         return False
     condition = state.condition
@@ -120,7 +120,8 @@ def set_step(step: TensorLike) -> None:
 
 
 def _present_scope() -> str:
-    """The name scope in force; bodies of branches and loops are inside that of their function.
+    """Return the name scope in force; bodies of branches and loops are inside that of their
+    function.
 
     TensorFlow puts the name of the branch or loop itself (`while/`, `cond_1/`) before tags, too.
     Here a tag is the same whether or not AutoGraph has made a graph of an `if` or `for`.
@@ -167,7 +168,7 @@ def _scope(name: str, inner: str) -> Iterator[tuple[str, str]]:
 
 
 def note(result: object) -> Any:
-    """`result`, a tensor; a graph of sessions remembers it among its summaries."""
+    """Return `result`, a tensor; a graph of sessions remembers it among its summaries."""
     graph = dispatch.context.base
     if graph is not None and graph is session_graph() and type(result) is Symbol:
         graph.add_to_collection(SUMMARIES, result)
@@ -274,7 +275,7 @@ def _text(tag: int | str) -> str:
 
 
 def name_result(result: object, name: str | None) -> Any:
-    """`result`, under this name if it was made in a graph."""
+    """Return `result`, under this name if it was made in a graph."""
     if name and type(result) is Symbol and dispatch.context.base is result.graph:
         result.graph.label(result.node, name)
     return result

@@ -71,7 +71,7 @@ _trace = _Trace()
 
 
 def _inside(what: str) -> bool:
-    """Whether a graph is in force, where nothing can be traced; a warning says so."""
+    """Return whether a graph is in force, where nothing can be traced; a warning says so."""
     if dispatch.context.base is None:
         return False
     _log.warning("Cannot %s inside a tf.function or a graph.", what)

@@ -112,7 +112,8 @@ def text(
 
 
 def histogram_buckets(array: np.generic | np.ndarray, count: int) -> np.ndarray:
-    """`[count, 3]`: left edge, right edge and how many of the values lie between, for each bucket.
+    """Return `[count, 3]`: left edge, right edge and how many of the values lie between, for each
+    bucket.
 
     Equal values all are in the last bucket, whose edges they are; no values give zeros.
 
@@ -168,7 +169,7 @@ def histogram(
 
 
 def image_strings(array: np.ndarray, most: int) -> np.ndarray:
-    """Width, height, and the first `most` images of a batch as PNG files."""
+    """Return width, height, and the first `most` images of a batch as PNG files."""
     images = _check_known_rank(array, 4)
     height, width = images.shape[1:3]
     files = [png.encode(image) for image in as_bytes(images[:most])]

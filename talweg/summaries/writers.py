@@ -81,25 +81,25 @@ class NoopSummaryWriter(SummaryWriter):
     """A writer that changes nothing: neither the default writer nor the step."""
 
     def set_as_default(self, step: TensorLike | None = None) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     @contextmanager
     def as_default(self, step: TensorLike | None = None) -> Iterator[None]:
-        """A context in which nothing is different."""
+        """Enter a context in which nothing is different."""
         yield
 
     def init(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def flush(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class WriterAction:
-    """Something done with a writer when a graph runs; equal ones are met again in a trace."""
+    """An action on a writer when a graph runs; equal ones are met again in a trace."""
 
     def __init__(self, writer: Any, tf_type: str, do: Callable[..., None], *details: object):
         self.writer, self.tf_type, self.do, self.details = writer, tf_type, do, details
@@ -159,7 +159,8 @@ class FileSummaryWriter(SummaryWriter):
         self.as_default(step).__enter__()
 
     def as_default(self, step: TensorLike | None = None) -> Any:
-        """A context in which this is the default writer and `step`, if given, the default step.
+        """Return a context in which this is the default writer and `step`, if given, the default
+        step.
 
         At its end the writer is flushed.  RuntimeError if it is closed.
         """
@@ -250,7 +251,9 @@ def create_noop_writer() -> SummaryWriter:
 
 
 def _static_argument(value: object, argument: str, default: int | str | None) -> Any:
-    """The value of an argument that a writer is made with; ValueError for tensors of graphs."""
+    """Return the value of an argument that a writer is made with;
+    ValueError for tensors of graphs.
+    """
     if type(value) is Symbol:
         content = constant_of(value.node)
         if content is None:

@@ -85,7 +85,9 @@ def run_in_session(tensors: Any) -> Any:
 
 
 def is_of_graph(leaf: Any) -> bool:
-    """Whether a leaf is a tensor, variable or operation of a graph, or made of such tensors."""
+    """Return whether a leaf is a tensor,
+    variable or operation of a graph, or made of such tensors.
+    """
     try:
         return isinstance(leaf.graph, Graph)
     except Exception:  # noqa: BLE001 -- eager tensors, arrays and anything else have none

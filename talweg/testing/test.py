@@ -116,7 +116,9 @@ def _in_a_graph(f: Callable[..., Any], arguments: list) -> _Differentiated:
 
 
 def _reals(array: np.ndarray) -> np.ndarray:
-    """An array as a vector of reals, complex numbers as pairs; contiguous arrays are not copied."""
+    """Return an array as a vector of reals, complex numbers as pairs;
+    contiguous arrays are not copied.
+    """
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat
 

@@ -87,7 +87,7 @@ def _array(value: object) -> np.ndarray:
 
 
 def _text(array: np.ndarray) -> np.ndarray:
-    """Strings as bytes, so that "a" equals b"a"."""
+    """Return strings as bytes, so that "a" equals b"a"."""
     encode = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1).tolist()]
     result = np.empty(array.size, dtype=object)
     result[:] = encode
@@ -232,7 +232,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
 
     @staticmethod
     def _is_nest(value: object) -> bool:
-        """Whether a list is a nest to be compared part by part, not an array."""
+        """Return whether a list is a nest to be compared part by part, not an array."""
         if isinstance(value, dict):
             return True
         if not isinstance(value, (list, tuple)):
@@ -482,5 +482,5 @@ class CheckedThread:
             self._test.fail(f"the thread raised {type(self._error).__name__}: {self._error}")
 
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Return whether it runs."""
         return self._thread.is_alive()

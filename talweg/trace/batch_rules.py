@@ -260,7 +260,7 @@ class Batched:
 
 
 def _apart(size: Size) -> bool:
-    """Whether results for this size are valid everywhere."""
+    """Return whether results for this size are valid everywhere."""
     return type(size) is int
 
 

@@ -76,11 +76,11 @@ class BodyGraph(FunctionGraph):
         return super().bring_in(value)
 
     def sees(self, value: Symbol) -> bool:
-        """Whether `value` belongs to the body that this one is derived from."""
+        """Return whether `value` belongs to the body that this one is derived from."""
         return self.view is not None and value.node.table is self.view.inner.body.table
 
     def sees_deep(self, value: Symbol) -> bool:
-        """Whether this graph, or an outer one, has a value for `value`."""
+        """Return whether this graph, or an outer one, has a value for `value`."""
         outer = self.outer
         return self.sees(value) or (isinstance(outer, BodyGraph) and outer.sees_deep(value))
 

@@ -233,7 +233,7 @@ def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
 
 
 def _all_is_kept(history: object, body: Body) -> bool:
-    """Whether a call has kept all residuals, or will keep those that are requested."""
+    """Return whether a call has kept all residuals, or will keep those that are requested."""
     while type(history) is BatchTensor:
         history = history.inner
     if type(history) is Symbol:

@@ -45,12 +45,12 @@ _TRACED = (Symbol, BatchTensor)
 
 
 def builds_graph(*values: object) -> bool:
-    """Whether there is a graph to trace into."""
+    """Return whether there is a graph to trace into."""
     return dispatch.context.base is not None or any(type(x) is Symbol for x in values)
 
 
 def in_graph(*values: object) -> bool:
-    """Whether control flow that depends on `values` is to be traced."""
+    """Return whether control flow that depends on `values` is to be traced."""
     return dispatch.context.base is not None or any(type(x) in _TRACED for x in values)
 
 
@@ -345,7 +345,7 @@ def _as_structure(found: Any, loop_vars: Any) -> Any:
 
 
 def _is_one(found: object, variable: Symbol | dict[Any, Any] | int) -> bool:
-    """Whether a body of one nested variable returned it without a list around it."""
+    """Return whether a body of one nested variable returned it without a list around it."""
     if not structure.is_nested(variable):
         return False
     parts = structure.children(found)

@@ -316,7 +316,7 @@ def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int, wanted
 
 
 def _is_left(variables: list) -> Any:
-    """Whether an iteration is left, counted down."""
+    """Return whether an iteration is left, counted down."""
     return greater(variables[0], 0)
 
 

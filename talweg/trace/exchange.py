@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def may_be_shared(function: Method | Callable[..., Any], variables: list) -> bool:
-    """Whether a trace of a function for these variables may serve others."""
+    """Return whether a trace of a function for these variables may serve others."""
     plain = all([type(variable) in (Variable, PlacedVariable) for variable in variables])
     return plain and not may_reach(function, variables)
 
 
 def serves(concrete: ConcreteFunction, variables: list) -> bool:
-    """Whether a trace may be called with these variables as arguments.
+    """Return whether a trace may be called with these variables as arguments.
 
     Inside another trace it serves those that it was made with, and whoever looks at numbers wants
     to see those as well.  None may stand in the place of another if it has captured it.
@@ -71,7 +71,7 @@ def without_variables(concrete: ConcreteFunction, args: tuple) -> tuple[tuple, l
 
 
 def fits(value: object, spec: VariableSpec) -> bool:
-    """Whether a value is a variable of a spec."""
+    """Return whether a value is a variable of a spec."""
     if not isinstance(value, Variable):
         return False
     return VariableSpec(value.shape, value.dtype, value.trainable, spec.alias_id).key == spec.key

@@ -145,7 +145,7 @@ class GraphSweep:
         )
 
     def _leads_to(self, source: object) -> bool:
-        """Whether a source was computed from a target."""
+        """Return whether a source was computed from a target."""
         if type(source) is not Symbol:
             return False
         order: dict[Node, None] = {}
@@ -180,7 +180,7 @@ def _inputs(node: Node) -> tuple:
 
 
 def reads_variable(node: Node, handle: Handle) -> bool:
-    """Whether a node gives a value of the variable."""
+    """Return whether a node gives a value of the variable."""
     return node.prim.role is Role.READ and ("variable", handle) in node.key[1]
 
 

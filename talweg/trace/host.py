@@ -78,7 +78,7 @@ class Later:
 
 
 def acts_later(*given: object) -> bool:
-    """Whether the arguments are symbolic, or batch tensors."""
+    """Return whether the arguments are symbolic, or batch tensors."""
     context = dispatch.context
     if context.base is not None or not context.batch_level:
         return context.base is not None

@@ -90,7 +90,7 @@ def _is_alike(one: ConcreteFunction, other: ConcreteFunction) -> bool:
 
 
 def _have_one_form(a: Aval, b: Aval) -> bool:
-    """Whether dtypes, ranks and the sizes that are known are the same."""
+    """Return whether dtypes, ranks and the sizes that are known are the same."""
     if a.dtype is not b.dtype or a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
         return a.dtype is b.dtype and a.dims is None and b.dims is None
     pairs = zip(a.dims, b.dims)

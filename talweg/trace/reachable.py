@@ -23,7 +23,9 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None), type, CodeType, Ten
 
 
 def may_reach(function: Method | Callable[..., Any], targets: list) -> bool:
-    """Whether a function may reach one of these objects; True if the search takes too long."""
+    """Return whether a function may reach one of these objects;
+    True if the search takes too long.
+    """
     wanted = {id(target) for target in targets}
     seen: dict[int, Any] = {}
     pending = [function]

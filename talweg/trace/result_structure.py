@@ -15,7 +15,7 @@ def of_spec(spec: Any, tensors: Any) -> Any:
 
 
 def is_plain_nest(template: object) -> bool:
-    """Whether a structure has no composite tensors in it."""
+    """Return whether a structure has no composite tensors in it."""
     return not any(structure.is_nested(x, composites=True) for x in structure.flatten(template))
 
 

@@ -254,7 +254,7 @@ def dims_of(value: object) -> tuple | None:
 
 
 def is_tensor_key(key: tuple[Any, ...]) -> bool:
-    """Whether a part of a key is that of a tensor."""
+    """Return whether a part of a key is that of a tensor."""
     return (
         type(key) is tuple
         and len(key) == 2
@@ -292,7 +292,7 @@ def relax_key(old: object, new: object) -> Any:
 
 
 def covers(general: object, key: object) -> bool:
-    """Whether a trace for the key `general` serves a call with `key`."""
+    """Return whether a trace for the key `general` serves a call with `key`."""
     if general is key or general == key:
         return True
     if type(general) is TraceTypeKey:

@@ -118,7 +118,7 @@ def _parts(tree: Container, given: Any) -> list:
 
 
 def _same(value: object, given: object) -> bool:
-    """Whether a Python value is the one of the trace."""
+    """Return whether a Python value is the one of the trace."""
     if value is given:
         return True
     if is_tensor_like(given) or isinstance(given, np.ndarray) or type(value) is not type(given):

@@ -122,7 +122,7 @@ class TraceTypeKey:
         return repr(self.type)
 
     def serves(self, key: object) -> bool:
-        """Whether a trace for this type serves values of another."""
+        """Return whether a trace for this type serves values of another."""
         return isinstance(key, TraceTypeKey) and bool(key.type.is_subtype_of(self.type))
 
 

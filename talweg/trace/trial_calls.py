@@ -75,7 +75,7 @@ def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -
 
 
 def _counts_axes(x: Any) -> bool:
-    """Whether an operand may have one element for each axis of another."""
+    """Return whether an operand may have one element for each axis of another."""
     dims = find_dims(x)
     return x.dtype.is_integer and (dims is None or any(type(size) is not int for size in dims))
 

@@ -44,7 +44,9 @@ def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
 
 
 def _is_early(value: Symbol, base: Graph) -> bool:
-    """Whether a tensor is a variable's value at the start of the run, and it is ever written."""
+    """Return whether a tensor is a variable's value at the start
+    of the run, and it is ever written.
+    """
     if type(value) is not Symbol or value.node.prim.role is not Role.READ:
         return False
     node = value.node

@@ -137,7 +137,7 @@ def attribute_in(value: object, part: object, limit: int = 300) -> str | None:
 
 
 def callable_only(value: object) -> bool:
-    """Whether a value is a function, whose attributes are no parts."""
+    """Return whether a value is a function, whose attributes are no parts."""
     return isinstance(value, (FunctionType, MethodType, BuiltinFunctionType))
 
 

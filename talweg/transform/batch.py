@@ -138,7 +138,7 @@ class BatchInterpreter:
         return self._wrap(results, found[0])
 
     def owns(self, value: object) -> bool:
-        """Whether `value` is a batch tensor of this level."""
+        """Return whether `value` is a batch tensor of this level."""
         return type(value) is BatchTensor and value.interpreter is self
 
     def _wrap(self, value: Any, kind: int) -> Any:
@@ -284,7 +284,7 @@ def _loop(prim: Primitive, size: int, batched: tuple, operands: list, params: di
 
 
 def _are_even(parts: tuple) -> bool:
-    """Whether all slices are known to have one shape."""
+    """Return whether all slices are known to have one shape."""
     shapes = [find_dims(x) for x in parts]
     return None not in shapes and all([same_dims(shapes[0], dims) for dims in shapes[1:]])
 

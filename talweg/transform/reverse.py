@@ -48,7 +48,7 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
 
 
 def _is_blocked(prim: Primitive, wanted: list) -> bool:
-    """Whether the declaration lets no cotangent reach any of the wanted operands."""
+    """Return whether the declaration lets no cotangent reach any of the wanted operands."""
     names, blocked = prim.operands, prim.no_gradient
     last = len(names) - 1
     return all([names[min(i, last)] in blocked for i, want in enumerate(wanted) if want])

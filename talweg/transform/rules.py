@@ -114,7 +114,7 @@ def unbroadcast(g: Any, x: Any) -> Any:
 
 
 def fits(g: Any, x: Any) -> bool:
-    """Whether a cotangent certainly has the shape of its operand."""
+    """Return whether a cotangent certainly has the shape of its operand."""
     try:
         return same_dims(g.dims, x.dims)
     except NeedsStaticError:

@@ -44,5 +44,9 @@ def test_names_of_locals_say_what_they_hold(figures):
     assert not figures["vague locals in long functions"]
 
 
+def test_sentences_of_functions_begin_with_verbs(figures):
+    assert not figures["docstrings of functions without a verb"]
+
+
 def test_functions_are_looked_up_by_name_nowhere(figures):
     assert sum(figures["look-ups by string"].values()) <= 40, figures["look-ups by string"]

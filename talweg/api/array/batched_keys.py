@@ -8,7 +8,7 @@ from talweg.transform.batch import BatchTensor
 
 
 def has_batched_bound(key: Any) -> bool:
-    """Whether a slice begins or ends elsewhere in each slice of a batch."""
+    """Return whether a slice begins or ends elsewhere in each slice of a batch."""
     items = key if type(key) in (tuple, list) else (key,)
     bounds = [
         b for item in items if isinstance(item, slice) for b in (item.start, item.stop, item.step)

@@ -33,7 +33,7 @@ def _like(x: object, values: object) -> Any:
 
 
 def _of_shape(function: str, x: Tensor, result: Any) -> Any:
-    """`result`, which must have the shape of x."""
+    """Return `result`, which must have the shape of x."""
     if dims_differ(x.dims, result.dims):
         raise value_error(
             "TW204",

@@ -103,7 +103,9 @@ def _rows_of(x: Any, axis: object) -> tuple:
 
 
 def _places(x: object, size: Size, axis: object) -> tuple:
-    """The bin of each element in all rows' bins one after the other, and which are counted."""
+    """Return the bin of each element
+    in all rows' bins one after the other, and which are counted.
+    """
     rows, columns = _rows_of(x, axis)
     flat = layout.reshape(arithmetic.cast(x, dtype=int64), shape=(rows, columns))
     steps = layout.reshape(sequences.counting(size=rows, dtype=int64), shape=(rows, 1))

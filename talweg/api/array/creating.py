@@ -86,7 +86,7 @@ def ones_of(dims: tuple, dtype: DType, function: str) -> Any:
 
 
 def _make_shape(shape: Any, function: str) -> tuple[Size, ...]:
-    """The shape of something to be made: lists become int32, so floats are a TypeError."""
+    """Return the shape of something to be made: lists become int32, so floats are a TypeError."""
     if type(shape) in (list, tuple) and all(type(n) is int and n >= 0 for n in shape):
         return tuple(shape)
     if isinstance(shape, TensorShape) and shape.is_fully_defined():

@@ -72,7 +72,9 @@ def concat(values: Any, axis: AxisLike, name: str = "concat") -> Tensor:
 
 
 def _of_one_rank(tensors: list) -> tuple:
-    """The tensors, and their rank: where a graph does not know it, that of the others; or None."""
+    """Return the tensors, and their rank:
+    where a graph does not know it, that of the others; or None.
+    """
     shapes = [dims_or_none(x) for x in tensors]
     ranks = [len(dims) for dims in shapes if dims is not None]
     if not ranks or len(ranks) == len(shapes):

@@ -137,7 +137,7 @@ def get_known_dims(x: object) -> tuple | None:
 
 
 def in_graph() -> bool:
-    """Whether a graph is under construction."""
+    """Return whether a graph is under construction."""
     return state.busy > 0 and dispatch.context.base is not None
 
 

@@ -85,7 +85,7 @@ def _reshape_in_graph(x: Tensor, shape: ShapeLike) -> Any:
 
 
 def _add_known(result: Symbol, shape: tuple, total: Size) -> None:
-    """A size that the other sizes and the number of elements leave no choice."""
+    """Add a size that the other sizes and the number of elements determine."""
     for axis, size in enumerate(shape):
         rest = math.prod(shape[:axis] + shape[axis + 1 :])
         if type(size) is Dim and type(rest) is int and rest > 0 and type(total // rest) is int:
@@ -93,7 +93,9 @@ def _add_known(result: Symbol, shape: tuple, total: Size) -> None:
 
 
 def _divides_by_zero(wanted: tuple) -> bool:
-    """Whether the shape has a -1 beside a 0, which depends on each of the sizes there are."""
+    """Return whether the shape has a -1 beside a 0,
+    which depends on each of the sizes there are.
+    """
     plain = [n for n in wanted if type(n) is int]
     return -1 in plain and 0 in plain
 

@@ -71,7 +71,7 @@ def _wrong(index: Any) -> Exception:
 
 
 def _integer(index: Any) -> Any:
-    """Converts an index to an int; a symbolic one, or a tensor inside a batch as it is."""
+    """Convert an index to an int; a symbolic one, or a tensor inside a batch as it is."""
     kind = type(index)
     if kind is int or kind is Dim:
         return index
@@ -151,7 +151,7 @@ def plan(key: Any, dims: tuple) -> SlicePlan:
 
 
 def _holds_size(item: Any) -> bool:
-    """Whether an index or a bound is a tensor or variable whose value a graph does not know."""
+    """Return whether an index or bound is a tensor or variable of unknown value."""
     if isinstance(item, slice):
         return any(map(_holds_size, (item.start, item.stop, item.step)))
     return type(_integer(item) if isinstance(item, (Symbol, Variable)) else item) is Dim

@@ -285,7 +285,7 @@ def distribute(
     cross_trainer_cache: CrossTrainerCache | None = None,
     target_workers: str = "AUTO",
 ) -> Callable[[Any], Any]:
-    """For `dataset.apply`: the elements as the workers at `service` give them.
+    """Return a function for `dataset.apply`: the elements as the workers at `service` give them.
 
     processing_mode: "parallel_epochs" (each worker gives all elements), "distributed_epoch" (the
     workers together give each element once) or a `ShardingPolicy`.  job_name: datasets with one
@@ -342,7 +342,7 @@ def from_dataset_id(
     cross_trainer_cache: CrossTrainerCache | None = None,
     target_workers: str = "AUTO",
 ) -> Any:
-    """`distribute` of the dataset that `register_dataset` gave an id.
+    """Return `distribute` of the dataset that `register_dataset` gave an id.
 
     NotFoundError for an id that the dispatcher does not have.
     """

@@ -22,7 +22,7 @@ PACKAGE = "tensorflow"
 
 
 def _one(message: Any, number: int, name: str, kind: str, choice: bool = False) -> None:
-    """A field with another message."""
+    """Write a field with another message."""
     field = message.field.add(
         name=name,
         number=number,
@@ -35,7 +35,7 @@ def _one(message: Any, number: int, name: str, kind: str, choice: bool = False) 
 
 
 def _many(message: Any, kind: int, packed: bool = True, type_name: str | None = None) -> None:
-    """A list, number 1."""
+    """Write a list, number 1."""
     name = "feature" if type_name else "value"
     field = message.field.add(
         name=name, number=1, type=kind, label=_Field.LABEL_REPEATED, type_name=type_name
@@ -45,7 +45,7 @@ def _many(message: Any, kind: int, packed: bool = True, type_name: str | None = 
 
 
 def _by_name(message: Any, name: str, kind: str) -> None:
-    """A dictionary of messages by their names, number 1."""
+    """Write a dictionary of messages by their names, number 1."""
     entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
     entry.options.map_entry = True
     entry.field.add(name="key", number=1, type=_Field.TYPE_STRING, label=_Field.LABEL_OPTIONAL)

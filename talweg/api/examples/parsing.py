@@ -261,7 +261,9 @@ class Wanted:
 
 
 def _kind(feature: Any) -> int:
-    """The place among the results: sparse features come first, then dense, then ragged ones."""
+    """Return the place among the results:
+    sparse features come first, then dense, then ragged ones.
+    """
     if isinstance(feature, described.RaggedFeature):
         return 2
     return 0 if isinstance(feature, (described.VarLenFeature, described.SparseFeature)) else 1

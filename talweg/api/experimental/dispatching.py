@@ -388,7 +388,7 @@ def _matches(arguments: dict, signature: dict) -> bool:
 
 
 def _is_of(value: Any, kind: type[Any]) -> bool:
-    """Whether a value is of a type: a class, Union, Optional or List of these."""
+    """Return whether a value is of a type: a class, Union, Optional or List of these."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if kind is None or kind is type(None):
         return value is None

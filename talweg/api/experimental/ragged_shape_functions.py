@@ -54,7 +54,9 @@ class AxisLengths:
 
 
 def _repeat(own: Any, lengths: Any, wanted: Any) -> Any:
-    """The elements of an axis that rows `own` have, each for the `wanted` elements of a row."""
+    """Return the elements of an axis that rows `own` have,
+    each for the `wanted` elements of a row.
+    """
     gather, repeat, equal = look_up("gather"), look_up("repeat"), look_up("equal")
     before = look_up("cumsum")(lengths, exclusive=True)
     there = gather(lengths, own)

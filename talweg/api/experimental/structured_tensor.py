@@ -335,7 +335,9 @@ def _lengths(x: Field, rank: int) -> list[Tensor]:
 
 
 def _compare(name: str, lengths: list[Tensor], others: list[Tensor]) -> None:
-    """Whether a field has the sizes of the others; ValueError, or an assertion where it is new."""
+    """Check that a field has the sizes of the others;
+    ValueError, or an assertion where it is new.
+    """
     for own, other in zip(lengths, others):
         text = f"Error in shape of {name}"
         rows, expected = get_static_value(own), get_static_value(other)

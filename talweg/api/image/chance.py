@@ -175,7 +175,9 @@ def stateless_random_crop(
 
 
 def _parts(value: TensorLike, size: TensorLike) -> tuple[Any, Any, Any, Any]:
-    """The tensor, the size of the block, the shape of the tensor, the check that one fits."""
+    """Return the tensor, the size of the block,
+    the shape of the tensor, the check that one fits.
+    """
     x, size = tensor(value), tensor(size, int32)
     dims = shape(x)
     return x, size, dims, assert_less_equal(size, dims, "Need value.shape >= size")

@@ -138,7 +138,9 @@ def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
 
 
 def _check_fraction(fraction: Tensor) -> Tensor:
-    """The fraction, which only the run knows, after an assertion that it is within (0, 1]."""
+    """Return the fraction, which only the run knows,
+    after an assertion that it is within (0, 1].
+    """
     inside = logical_and(greater(fraction, 0), less_equal(fraction, 1))
     check = assert_(inside, ["central_fraction is not within (0, 1]:", fraction])
     with control_dependencies([check]):

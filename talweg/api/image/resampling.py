@@ -30,7 +30,8 @@ def resample(x: Tensor, axis: int, old: int, new: int, method: str, antialias: b
 
 @lru_cache(maxsize=256)
 def weights_of(old: int, new: int, method: str, antialias: bool) -> tuple:
-    """(places, weights, None) by which `taps` makes the new row, or a matrix if many differ from 0.
+    """Return (places, weights, None) by which `taps` makes the new row, or a matrix if many differ
+    from 0.
 
     They depend on sizes alone, and take longer to make than a picture takes.
     """

@@ -155,7 +155,9 @@ def _head(fields: list) -> tuple[DType, tuple[int, ...]]:
 
 
 def _parse_message(data: bytes, count: int) -> np.ndarray:
-    """The array of a message that holds its numbers in other ways, which its definition tells."""
+    """Return the array of a message that holds its numbers
+    in other ways, which its definition tells.
+    """
     try:
         return look_up("make_ndarray")(look_up("compat.v1.TensorProto").FromString(data))
     except ImportError:

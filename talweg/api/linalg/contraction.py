@@ -101,7 +101,7 @@ class ContractionProgram:
         return term
 
     def sum_term(self, term: Term, needed: set) -> Term:
-        """Sums over axes whose labels nobody needs any more."""
+        """Return sums over axes whose labels nobody needs any more."""
         axes = tuple(i for i, label in enumerate(term.labels) if label not in needed)
         if not axes:
             return term
@@ -220,7 +220,8 @@ def _pairs(path: list) -> list[tuple]:
 def program_of(
     inputs: tuple, dims: tuple, output: Labels, optimize: bool | str
 ) -> ContractionProgram:
-    """The program that sums the product of operands over all labels that are not in `output`.
+    """Return the program that sums the product of operands over all labels that are not in
+    `output`.
 
     Labels that are ints broadcast: their sizes may be 1 in one operand and more in another.
     """

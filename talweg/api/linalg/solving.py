@@ -205,7 +205,7 @@ def _shortest(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _cutoff(x: Tensor, factor: float) -> Tensor:
-    """factor max(m, n) eps for each matrix of [..., m, n], float64."""
+    """Return factor max(m, n) eps for each matrix of [..., m, n], float64."""
     size = largest(x.dims[-2], x.dims[-1])
     value = as_factor(size, float64) * (factor * _epsilon(x.dtype))
     return broadcast_to(tensor(value, float64), shape=x.dims[:-2])

@@ -110,7 +110,7 @@ class GradientList(GraphList):
         return lists.list_stack(flow, dims=elements.dims, dtype=elements.dtype)
 
     def _is_forward_here(self) -> bool:
-        """Whether the array itself can be used in the graph in force."""
+        """Return whether the array itself can be used in the graph in force."""
         if self.forward is None:
             return False
         graph = dispatch.context.base

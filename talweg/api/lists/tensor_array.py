@@ -114,7 +114,7 @@ class TensorArray:
         return None
 
     def _flat_components(self) -> list:
-        """The tensors it is made of: in a graph one of dtype variant."""
+        """Return the tensors it is made of: in a graph one of dtype variant."""
         values = self._here()
         if isinstance(values, GraphList):
             return [values.flow]
@@ -314,7 +314,9 @@ def _place(index: object) -> Any:
 
 
 def _static_size(size: Tensor) -> Any:
-    """A size that is known while a graph is built, with the graph it belongs to; else None."""
+    """Return a size that is known while a graph is built,
+    with the graph it belongs to; else None.
+    """
     if type(size) is not Symbol:
         return int(size)
     try:

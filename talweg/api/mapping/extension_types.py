@@ -13,7 +13,7 @@ from talweg.pipeline.slices import encoder_of
 
 
 def has_extensions(*nests: object) -> bool:
-    """Whether there are extension types, or their specs, in nests."""
+    """Return whether there are extension types, or their specs, in nests."""
     kinds = (ExtensionType, ExtensionTypeSpec)
     return any(isinstance(leaf, kinds) for nest in nests for leaf in structure.flatten(nest))
 
@@ -78,7 +78,9 @@ def _apart(leaf: object, minimum_rank: int) -> Any:
 
 
 def _together(specs: Any, parts: Any) -> Any:
-    """A nest whose extension types are put together from lists, by a nest with their specs."""
+    """Return a nest
+    whose extension types are put together from lists, by a nest with their specs.
+    """
     if specs is None:
         return parts
     if isinstance(specs, ExtensionTypeSpec):

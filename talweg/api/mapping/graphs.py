@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def is_symbolic(*nests: object) -> bool:
-    """Whether a loop over these nests is to be traced."""
+    """Return whether a loop over these nests is to be traced."""
     if dispatch.state.in_graph is None:
         return False
     leaves = [x for nest in nests for x in structure.flatten(nest, composites=True)]
@@ -43,12 +43,14 @@ def is_symbolic(*nests: object) -> bool:
 
 
 def is_composite(value: object) -> bool:
-    """Whether a leaf is a ragged or sparse tensor, or another composite."""
+    """Return whether a leaf is a ragged or sparse tensor, or another composite."""
     return structure.kind_of(value) == structure.COMPOSITE
 
 
 def flatten_elements(function: str, elems: object) -> list:
-    """The leaves of `elems`, tensors of rank 1 or more and composites; ValueError for others."""
+    """Return the leaves of `elems`,
+    tensors of rank 1 or more and composites; ValueError for others.
+    """
     leaves = structure.flatten(elems)
     if not leaves:
         raise value_error("TW207", f"{function}: elems={elems!r} has no tensors", "at least one")

@@ -67,7 +67,7 @@ def _axis_vector(axis: object, function: str) -> list:
 
 
 def _are_numbers(axis: object) -> bool:
-    """Whether truth values count as numbers: Python's do, and one of NumPy alone."""
+    """Return whether truth values count as numbers: Python's do, and one of NumPy alone."""
     if isinstance(axis, (list, tuple)):
         return all([type(item) in (bool, int) for item in axis])
     return isinstance(axis, (bool, np.bool_))
@@ -375,7 +375,7 @@ def l2_normalize(
 
 
 def _nonzero(x: Tensor) -> Tensor:
-    """Whether an element is not 0, "" or False."""
+    """Return whether an element is not 0, "" or False."""
     if x.dtype is bool_:
         return x
     zero = convert_to_tensor("") if x.dtype is string else arithmetic.zeros_of(x)

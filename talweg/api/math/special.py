@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def _wide(first: Tensor, second: Tensor, function: str, argument: str) -> tuple[Any, Any]:
-    """The operands; InvalidArgumentError for floats of 16 bits, which TensorFlow refuses here."""
+    """Return the operands;
+    InvalidArgumentError for floats of 16 bits, which TensorFlow refuses here.
+    """
     check_dtype(function, argument, first.dtype, special.WIDE)
     return first, second
 

@@ -212,13 +212,15 @@ class KnownNames(NamedTuple):
 
 @functools.cache
 def absent() -> frozenset[str]:
-    """The names of TensorFlow 2.21 that talweg does not have, those of `compat.v1.` among them."""
+    """Return the names of TensorFlow 2.21 that talweg does not have,
+    those of `compat.v1.` among them.
+    """
     return frozenset((Path(__file__).parents[1] / "absent.txt").read_text().split())
 
 
 @functools.cache
 def absent_namespaces() -> frozenset[str]:
-    """The namespaces those names are in."""
+    """Return the namespaces those names are in."""
     return frozenset(
         name.rsplit(".", count)[0] for name in absent() for count in range(1, name.count(".") + 1)
     )
@@ -248,7 +250,7 @@ def resolve(name: str, first: bool = False) -> KnownNames:
 
 
 def only_second(name: str) -> bool:
-    """Whether TensorFlow 2 has a name that TensorFlow 1 has not.
+    """Return whether TensorFlow 2 has a name that TensorFlow 1 has not.
 
     >>> only_second("random.set_seed"), only_second("nn.relu"), only_second("Session")
     (True, False, False)
@@ -288,7 +290,7 @@ def own_part(prefix: str) -> str:
 
 
 def has(name: str) -> bool:
-    """Whether talweg exports a name (no namespace)."""
+    """Return whether talweg exports a name (no namespace)."""
     if name in TABLE:
         return name not in KERAS
     if name.startswith(V1):

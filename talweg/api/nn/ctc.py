@@ -71,7 +71,9 @@ def _shift(alpha: Any, places: int) -> Any:
 def _log_probability(
     labels: TensorLike, scores: TensorLike, label_length: object, score_length: object, blank: int
 ):
-    """log p of `labels` [batch, n] under log probabilities `scores` [time, batch, classes]."""
+    """Return log p of `labels` [batch,
+    n] under log probabilities `scores` [time, batch, classes].
+    """
     batch, count = labels.dims
     labels = where(less(labels, 0), zeros_like(labels), labels)
     blanks = fill([batch, count], tensor(blank, int32))
@@ -113,7 +115,7 @@ def _dense(labels: Any) -> tuple:
 
 
 def _time_needed(labels: Tensor, lengths: Tensor) -> Tensor:
-    """The shortest paths of labels: equal neighbours have a blank between them."""
+    """Return the shortest paths of labels: equal neighbours have a blank between them."""
     inside = sequence_mask(lengths, size_tensor(labels.dims[1], int32))[:, 1:]
     again = logical_and(equal(labels[:, 1:], labels[:, :-1]), inside)
     return lengths + reduce_sum(cast(again, int32), axis=1)

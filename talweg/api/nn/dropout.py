@@ -70,7 +70,9 @@ def _check_rate(rate: Any, x: Tensor, function: str) -> Any:
 
 
 def _noise_shape(noise_shape: object, x: Tensor, function: str) -> Any:
-    """The shape of the choices: sizes, or a tensor of them where x has a rank nobody knows."""
+    """Return the shape of the choices:
+    sizes, or a tensor of them where x has a rank nobody knows.
+    """
     if noise_shape is None:
         return shape_of(x, dtype=int32) if x.shape.rank is None else x.dims
     if isinstance(noise_shape, (list, tuple)) and len(noise_shape) == x.shape.rank:

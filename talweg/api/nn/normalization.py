@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _mean(x: Tensor, axes: tuple) -> Any:
-    """The mean over axes, which stay with size 1."""
+    """Return the mean over axes, which stay with size 1."""
     count = as_factor(math.prod([x.dims[axis] for axis in axes]), x.dtype)
     total = reduce_sum(x, axes=axes, keepdims=True)
     if x.dtype.is_integer:

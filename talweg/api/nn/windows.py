@@ -31,7 +31,7 @@ FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 def channels_first(data_format: str | None, ndim: int, function: str) -> bool:
-    """Whether `data_format` (None: channels last) has the channels before the spatial axes.
+    """Return whether `data_format` (None: channels last) has the channels before the spatial axes.
 
     A line may also be described by the names for planes, as in TensorFlow.
     """

@@ -47,7 +47,7 @@ def limits(dtype: DType, narrow_range: bool = False) -> tuple[int, int]:
 
 
 def along(x: Tensor, numbers: object, axis: int | None) -> Any:
-    """Numbers of a range beside x: scalars, or one for each place along an axis."""
+    """Return numbers of a range beside x: scalars, or one for each place along an axis."""
     numbers = cast(tensor(numbers), float32)
     if axis is None or axis == -1 and numbers.ndim == 0:
         return numbers

@@ -176,7 +176,9 @@ def cumsum(
     reverse: bool = False,
     name: str | None = None,
 ):
-    """Sums of all elements before each along an axis after the first; ValueError for the first."""
+    """Return sums
+    of all elements before each along an axis after the first; ValueError for the first.
+    """
     along = _axis(axis, x.shape.rank, "cumsum")
     if along > 1:
         return x.with_values(look_up("math.cumsum")(x.values, along - 1, exclusive, reverse))

@@ -193,7 +193,9 @@ def _ranges(columns: Any, kind: Any) -> list[np.ndarray]:
 
 
 def _widest(kinds: list) -> DType:
-    """The last of the dtypes of ranges that some argument has; TypeError for any other dtype."""
+    """Return the last of the dtypes of ranges that some argument has;
+    TypeError for any other dtype.
+    """
     order = (int32, int64, float32, float64)
     for kind in kinds:
         if kind not in order:

@@ -95,7 +95,7 @@ def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) 
 
 
 def _deviation(kind: str, mean: Any, squares: Any) -> Any:
-    """The variance or its root, of the means of the numbers and of their squares."""
+    """Return the variance or its root, of the means of the numbers and of their squares."""
     found = squares - look_up("square")(mean)
     found = look_up("maximum")(found, look_up("zeros_like")(found))
     return found if kind.endswith("variance") else look_up("sqrt")(found)

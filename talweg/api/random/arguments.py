@@ -69,7 +69,7 @@ def check_dtype(dtype: object, accepted: tuple[DType, ...]) -> DType:
 
 
 def scale_and_shift(numbers: Any, scale: object, shift: object) -> Any:
-    """numbers * scale + shift; nothing is computed where these are the numbers 1 and 0."""
+    """Return numbers * scale + shift; nothing is computed where these are the numbers 1 and 0."""
     if type(scale) in (int, float) and scale == 1 and type(shift) in (int, float) and shift == 0:
         return numbers
     dtype = numbers.dtype
@@ -77,7 +77,9 @@ def scale_and_shift(numbers: Any, scale: object, shift: object) -> Any:
 
 
 def parameter(value: object, dtype: DType) -> Any:
-    """A parameter as a tensor of the result's dtype; TypeError or ValueError if it cannot be."""
+    """Return a parameter as a tensor of the result's dtype;
+    TypeError or ValueError if it cannot be.
+    """
     return convert_to_tensor(value, dtype)
 
 

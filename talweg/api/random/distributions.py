@@ -147,7 +147,9 @@ def stateless_binomial(
 
 
 def binomial_parameters(counts: object, probs: Any) -> tuple[Tensor, Tensor]:
-    """Counts and probabilities of one float dtype; integer counts take the probabilities' dtype."""
+    """Return counts and probabilities of one float dtype;
+    integer counts take the probabilities' dtype.
+    """
     probs = tensor(probs, hint=getattr(counts, "dtype", None))
     probs = cast(probs, dtype=float32) if probs.dtype.is_integer else probs
     counts = tensor(counts, hint=probs.dtype)

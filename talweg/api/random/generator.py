@@ -84,7 +84,7 @@ class Generator(AutoTrackable):
     """
 
     def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None):
-        """A generator with the state and algorithm of `copy_from`, or with those given."""
+        """Make a generator with the state and algorithm of `copy_from`, or with those given."""
         if copy_from is not None:
             if state is not None or alg is not None:
                 text = "Generator: copy_from excludes state and alg"
@@ -188,7 +188,9 @@ class Generator(AutoTrackable):
         return concat([stream[:2], key], 0)
 
     def _replica(self) -> Any:
-        """The number of the replica that draws, uint64, if the generator belongs to a strategy."""
+        """Return the number of the replica that draws, uint64,
+        if the generator belongs to a strategy.
+        """
         if self._strategy is None or not contexts.stack:
             return None
         check_alone(self._strategy)

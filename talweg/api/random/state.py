@@ -78,7 +78,9 @@ def state_of_key(key: object, counter: object, algorithm: int) -> Tensor:
 
 
 def unforeseeable_state(algorithm: int) -> Tensor:
-    """A state from the operating system's randomness; in a graph, another one for each run."""
+    """Return a state from the operating system's randomness;
+    in a graph, another one for each run.
+    """
     size = STATE_SIZE[algorithm]
     graph = dispatch.context.base
     if graph is None or hasattr(graph, "outer"):

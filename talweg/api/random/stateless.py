@@ -45,7 +45,7 @@ def stream_of(seed: object, alg: Any) -> tuple[Tensor, int]:
 
 
 def numbers(kind: str, stream: Tensor, dims: tuple, dtype: DType, algorithm: int) -> Tensor:
-    """Numbers of a kind that has no parameters."""
+    """Return numbers of a kind that has no parameters."""
     return prims.random_numbers(stream, kind=kind, shape=dims, dtype=dtype, algorithm=algorithm)
 
 

@@ -36,7 +36,7 @@ def sparse_tensor_to_csr_sparse_matrix(
 
 
 def csr_sparse_matrix_to_sparse_tensor(matrix: SparseTensor, dtype: DTypeLike) -> SparseTensor:
-    """The matrix: it is a SparseTensor."""
+    """Return the matrix: it is a SparseTensor."""
     return matrix
 
 

@@ -52,7 +52,9 @@ def rule_of(
 
 
 def texts(x: Any, function: str) -> Any:
-    """A tensor of strings, dense, sparse or ragged; InvalidArgumentError for another dtype."""
+    """Return a tensor of strings, dense, sparse or ragged;
+    InvalidArgumentError for another dtype.
+    """
     x = x if isinstance(x, (Tensor, RaggedTensor, SparseTensor)) else tensor(x, string)
     if x.dtype is not string:
         raise invalid("TW102", f"{function}: input has dtype {x.dtype.name}", "string")

@@ -81,7 +81,7 @@ class TPUEmbeddingForServing(AutoTrackable):
 
 @export(*_public("serving_embedding_lookup"))
 def serving_embedding_lookup(inputs: Any, weights: Any, tables: Any, feature_config: Any) -> Any:
-    """Embeddings of features, as they are computed on the CPU.
+    """Return embeddings of features, as they are computed on the CPU.
 
     inputs: a nest like `feature_config`: dense ids [...] give [..., dim]; sparse and ragged ones
     [batch, n] are combined to [batch, dim]; those of a sequence are [batch, its length, dim].

@@ -14,7 +14,8 @@ from talweg.graph.text import type_text
 
 
 def of_applications(applications: list[tuple], variables: dict[int, str], title: str) -> Picture:
-    """The picture of (primitive, operands, results, parameters, origin), in the order they ran.
+    """Return the picture of (primitive, operands, results, parameters, origin), in the order they
+    ran.
 
     `variables` gives the names of variables by the identity of the tensors read from them.
     """

@@ -43,7 +43,7 @@ class Layers:
     exits: dict[Any, list[Bend]] = field(default_factory=dict)  # member -> the way to the bottom
 
     def chains(self) -> list[list[Any]]:
-        """Members and bends that follow each other downwards."""
+        """Return members and bends that follow each other downwards."""
         found = []
         for (a, b), bends in self.ways.items():
             if (a, b) in self.turned:
@@ -127,8 +127,9 @@ def layers_of(
 
 
 def lanes(layers: Layers, ranks: dict[Any, int], own: EdgeCrossing) -> list[tuple[Any, Any]]:
-    """Ways for edges from outside, from the top, and to the outside, to the bottom: else they would
-    run behind boxes.  The links they consist of."""
+    """Return ways for edges from outside, from the top, and to the outside, to the bottom: else
+    they would run behind boxes.  The links they consist of.
+    """
     links: list[tuple[Any, Any]] = []
     for members, bends_of, is_entry in (
         (own.entered, layers.entries, True),
@@ -147,7 +148,9 @@ def lanes(layers: Layers, ranks: dict[Any, int], own: EdgeCrossing) -> list[tupl
 
 
 def upward(members: list, edges: list) -> set:
-    """Edges that close circles: among members that need each other, those to one made earlier."""
+    """Return edges that close circles:
+    among members that need each other, those to one made earlier.
+    """
     after: dict[Any, list] = {member: [] for member in members}
     for a, b in edges:
         after[a].append(b)
@@ -169,7 +172,7 @@ def first_of(member: DrawnItem | Group) -> int:
 
 
 def knots(members: list, after: dict[Any, list]) -> dict[Any, int]:
-    """Which members lie on circles with each other: the same number (Tarjan 1972)."""
+    """Return which members lie on circles with each other: the same number (Tarjan 1972)."""
     number: dict[Any, int] = {}
     low: dict[Any, int] = {}
     knot: dict[Any, int] = {}
@@ -200,7 +203,9 @@ def knots(members: list, after: dict[Any, list]) -> dict[Any, int]:
 
 
 def assign_ranks(members: list, edges: list) -> dict[Any, int]:
-    """The row of each member: below all it needs; what needs nothing, just above its first user."""
+    """Return the row of each member: below all it needs;
+    what needs nothing, just above its first user.
+    """
     after: dict[Any, list] = {member: [] for member in members}
     missing = dict.fromkeys(members, 0)
     for a, b in edges:
@@ -225,7 +230,7 @@ def assign_ranks(members: list, edges: list) -> dict[Any, int]:
 
 
 def wrap_rows(ranks: dict[Any, int]) -> dict[Any, int]:
-    """Rows of more than `WIDEST` members as several."""
+    """Return rows of more than `WIDEST` members as several."""
     rows: dict[int, list] = {}
     for member, rank in ranks.items():
         rows.setdefault(rank, []).append(member)

@@ -71,8 +71,9 @@ class Group:
         return len(self.items())
 
     def leading_kind(self) -> str:
-        """The kind of most of its items if they are derivatives or variables, which a folded group
-        has the colour of; else ""."""
+        """Return the kind of most of its items if they are derivatives or variables, which a folded
+        group has the colour of; else "".
+        """
         kinds = [item.kind for item in self.items() if item.kind != "constant"]
         most = max(sorted(set(kinds)), key=kinds.count, default="")
         is_most = 2 * kinds.count(most) > len(kinds)
@@ -85,7 +86,7 @@ class Group:
 
 @dataclass(eq=False)
 class DrawnItem:
-    """One box."""
+    """A box of the picture."""
 
     label: str
     kind: str  # operation, effect, gradient, input, variable, constant
@@ -119,7 +120,7 @@ class Picture:
         return item
 
     def join(self, source: DrawnItem, target: DrawnItem, text: str) -> None:
-        """An edge; one that carries a value goes before one that only makes wait."""
+        """Add an edge; one that carries a value goes before one that only makes wait."""
         if source is not target and self.edges.get((source, target)) in (None, "control"):
             self.edges[source, target] = text
 
@@ -144,7 +145,9 @@ def of_function(concrete: ConcreteFunction) -> Picture:
 
 
 def of_graph(graph: Any, title: str = "graph", nodes: Iterable[Node] | None = None) -> Picture:
-    """The picture of a `tf.Graph`; `nodes` are those to be shown, all that live if not given."""
+    """Return the picture of a `tf.Graph`;
+    `nodes` are those to be shown, all that live if not given.
+    """
     shown = list(graph.table.nodes.values()) if nodes is None else list(nodes)
     maker = _ModelMaker(Picture(title, Group(title, "function")))
     maker.nodes(schedule(shown), maker.picture.root)
@@ -253,7 +256,7 @@ class _ModelMaker:
         return self._add(node, DrawnItem(name, kind, _shape(node), name, _line(node)), group)
 
     def nodes(self, nodes: list[Node], group: Group) -> None:
-        """Nodes in order, sources first."""
+        """Draw nodes in order, sources first."""
         for node in nodes:
             if node in self.found or (node.prim.role in PASSED_ON and node.inputs):
                 continue
@@ -267,7 +270,7 @@ class _ModelMaker:
                 self.plain(node, group)
 
     def plain(self, node: Node, group: Group) -> None:
-        """An operation."""
+        """Draw an operation."""
         name = name_of(node)
         inside = self.scope(name.rpartition("/")[0], group)
         label = label_of(node)
@@ -276,7 +279,7 @@ class _ModelMaker:
         self._edges(node, item)
 
     def with_bodies(self, node: Node, group: Group) -> None:
-        """A branch, loop or call: a group with its bodies, and its results."""
+        """Draw a branch, loop or call: a group with its bodies, and its results."""
         name = name_of(node)
         outside = self.scope(name.rpartition("/")[0], group)
         own = Group(name.rpartition("/")[2], "body", outside)
@@ -300,7 +303,9 @@ class _ModelMaker:
         self._controls(node, item)
 
     def body(self, body: Body, given: tuple, group: Group) -> list[DrawnItem]:
-        """The nodes of a body, which may stand in several places; the items of its results."""
+        """Return the nodes of a body,
+        which may stand in several places; the items of its results.
+        """
         maker = _ModelMaker(self.picture)
         for place, (node, operand) in enumerate(zip(body.inputs, given)):
             source = self.item_of(operand)
@@ -382,13 +387,13 @@ def bodies_of(node: Node) -> list[tuple[str, Body]]:
 
 
 def is_question(node: Node) -> bool:
-    """Whether a branch is a `tf.cond`: its index is 0 where the answer is yes."""
+    """Return whether a branch is a `tf.cond`: its index is 0 where the answer is yes."""
     index = node.operands[0]
     return index.prim is arithmetic.cast and index.operands[0].prim is arithmetic.logical_not
 
 
 def is_small(node: Node) -> bool:
-    """Whether a constant is written into its users."""
+    """Return whether a constant is written into its users."""
     array = node.params["value"].array
     return array.size <= SMALL and not (array.dtype == object and len(repr(array.tolist())) > 24)
 

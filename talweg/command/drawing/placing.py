@@ -55,8 +55,9 @@ def size_of(member: DrawnItem | Group) -> tuple[float, float]:
 
 
 def choose_open_groups(picture: Picture, depth: int | None = None, most: int = 90) -> set[Group]:
-    """The groups that are open: those down to `depth`, or level by level as long as not more than
-    `most` boxes are seen."""
+    """Return the groups that are open:
+    those down to `depth`, or level by level as long as not more than `most` boxes are seen.
+    """
     opened, level = {picture.root}, [picture.root]
     boxes, reached = len(picture.root.members), 0
     while level and (depth is None or reached < depth):
@@ -76,7 +77,7 @@ def choose_open_groups(picture: Picture, depth: int | None = None, most: int = 9
 
 
 def place(picture: Picture, layers: dict[Group, Layers], opened: set[Group]) -> PlacedPicture:
-    """Coordinates of all that is seen if `opened` are open."""
+    """Return coordinates of all that is seen if `opened` are open."""
     sizes: dict[Any, tuple[float, float]] = {}
     inside: dict[Group, _Inside] = {}
     order, pending = [], [picture.root]

@@ -31,13 +31,15 @@ EFFECTS = ("Assign", "Print", "Assert", "Save", "Restore", "WriteFile")
 
 
 def is_saved(path: str) -> bool:
-    """Whether a file is a saved graph, by its name."""
+    """Return whether a file is a saved graph, by its name."""
     name = Path(path).name
     return name.endswith((".pb", ".pbtxt", ".meta", ".txt")) or ".tfevents." in name
 
 
 def pictures_of(path: str) -> list[Picture]:
-    """The pictures of a saved graph and of the functions in it; ValueError if it cannot be read."""
+    """Return the pictures of a saved graph and of the functions in it;
+    ValueError if it cannot be read.
+    """
     name = Path(path).name
     if name.endswith(".txt"):
         return [of_body(parse(Path(path).read_text()), name)]

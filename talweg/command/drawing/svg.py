@@ -39,7 +39,9 @@ FOLDED_HEIGHT = 34.5
 
 
 def draw(picture: Picture, depth: int | None = None, most: int = 90) -> str:
-    """The picture as an SVG document; groups are open to `depth`, or as `most` boxes allow."""
+    """Return the picture as an SVG document;
+    groups are open to `depth`, or as `most` boxes allow.
+    """
     layers = arrange(picture)
     return document(
         picture, layers, place(picture, layers, choose_open_groups(picture, depth, most))
@@ -146,7 +148,7 @@ def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: PlacedPicture
 
 
 def upright(bend: tuple[float, float, float], is_turned: bool) -> list[tuple[float, float]]:
-    """An edge passes a row upright, from its top to its bottom, so that it crosses no box in it."""
+    """Draw an edge upright through a row, so that it crosses no box in it."""
     x, top, bottom = bend
     if bottom - top < 1:
         return [(x, top)]
@@ -178,7 +180,7 @@ def path_of(points: list[tuple[float, float]]) -> str:
 
 
 def is_open(member: DrawnItem | Group, box: PlacedBox) -> bool:
-    """Whether a member of a picture is a group that shows its content."""
+    """Return whether a member of a picture is a group that shows its content."""
     return isinstance(member, Group) and box.height > FOLDED_HEIGHT
 
 
@@ -191,7 +193,9 @@ def title_text(group: Group, box: PlacedBox) -> str:
 
 
 def group_text(group: Group, box: PlacedBox) -> str:
-    """The frame of a group; folded, a box that says how much is in it, in the colour of most."""
+    """Return the frame of a group;
+    folded, a box that says how much is in it, in the colour of most.
+    """
     title = escape(group.title)
     if not is_open(group, box):
         fill, border = COLOURS.get(group.leading_kind(), FOLDED)

@@ -29,7 +29,7 @@ class Spent:
 
 
 class Event(NamedTuple):
-    """One thing that happened."""
+    """An event that was timed."""
 
     key: Key
     thread: int
@@ -60,7 +60,7 @@ class Clock:
             return found
 
     def enter(self) -> None:
-        """Something begins."""
+        """Note that something begins."""
         self.stack.append([perf_counter_ns(), 0])
 
     def leave(self, key: Key, calls: int = 1, size: int = 0) -> int:
@@ -85,7 +85,7 @@ class Clock:
         return whole
 
     def stop(self) -> None:
-        """The program has ended."""
+        """Note that the program has ended."""
         self.ended = perf_counter_ns()
 
     @property

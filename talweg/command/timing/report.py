@@ -66,7 +66,7 @@ class LineProfile:
         return found
 
     def operations(self) -> list[ReportRow]:
-        """By operation, the longest first."""
+        """Return a table by operation, the longest first."""
         rows: dict[str, ReportRow] = {}
         for key, spent in self.clock.spent.items():
             if key.kind in WORK:
@@ -77,7 +77,9 @@ class LineProfile:
         return sorted(rows.values(), key=lambda row: -row.seconds)
 
     def lines(self) -> list[ReportRow]:
-        """By line of the program, the longest first; compiled programs by their kernels' lines."""
+        """Return a table by line of the program, the longest first;
+        compiled programs by their kernels' lines.
+        """
         rows: dict[Any, ReportRow] = {}
 
         def row_of(spot: Place | None) -> ReportRow:

@@ -37,7 +37,7 @@ NAMES = {"truediv": "div", "lt": "less", "gt": "greater", "le": "less_equal", "g
 
 @contextmanager
 def time_block(clock: Clock) -> Iterator[None]:
-    """Everything that is done inside the block is timed by `clock`."""
+    """Time everything that is done inside the block by `clock`."""
     with ExitStack() as stack:
         for owner, name, around in (
             (dispatch.state, "evaluate", operations),
@@ -60,7 +60,7 @@ def time_block(clock: Clock) -> Iterator[None]:
 def replace_function(
     owner: State | ModuleType | type, name: str, around: Callable[[Any], Any]
 ) -> Iterator[None]:
-    """Another function under a name, inside the block."""
+    """Replace a function under a name, inside the block."""
     before = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
     setattr(owner, name, around(before))
     try:
@@ -70,7 +70,7 @@ def replace_function(
 
 
 def operations(clock: Clock, plain: Callable) -> Any:
-    """Operations that run at once."""
+    """Time operations that run at once."""
 
     def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
         clock.enter()
@@ -86,7 +86,7 @@ def operations(clock: Clock, plain: Callable) -> Any:
 
 
 def operators(clock: Clock, name: str, plain: Callable) -> Any:
-    """Python's operators, which go straight to a kernel where they can."""
+    """Time Python's operators, which go straight to a kernel where they can."""
 
     def operate(self: Any, other: object) -> Any:
         clock.enter()
@@ -128,7 +128,7 @@ def programs(clock: Clock, plain: Callable) -> Any:
 
 
 def interpretations(clock: Clock, plain: Callable) -> Any:
-    """Programs that run step by step."""
+    """Time programs that run step by step."""
 
     def run(program: Program, arguments: list, state: Any, watch: GraphWatch | None = None) -> list:
         if watch is not None:
@@ -151,13 +151,13 @@ class StepTimer:
         self.values: list = []
 
     def begin(self, step: Step, values: list) -> None:
-        """A step begins."""
+        """Note that a step begins."""
         self.end()
         self.under_way, self.values = step, values
         self.clock.enter()
 
     def end(self) -> None:
-        """The step under way is over."""
+        """Note that the step under way is over."""
         step = self.under_way
         if step is not None:
             self.under_way = None
@@ -166,7 +166,7 @@ class StepTimer:
 
 
 def compilations(clock: Clock, plain: Callable) -> Any:
-    """Programs that are compiled."""
+    """Time programs that are compiled."""
 
     def compile_timed(
         program: Program, arguments: list, state: Variables | dict, anew: bool = True
@@ -203,7 +203,7 @@ def label(name: str, origin: tuple | None, clock: Clock) -> str:
 
 
 def traces(clock: Clock, plain: Callable) -> Any:
-    """Functions that are traced."""
+    """Time functions that are traced."""
 
     def trace(self: Any, *arguments: object) -> Any:
         clock.enter()

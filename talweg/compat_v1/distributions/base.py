@@ -48,7 +48,7 @@ def number(x: Any, dtype: DTypeLike | None = None) -> Any:
 
 
 def _is_list(shape: ShapeLike) -> bool:
-    """Whether a shape is a list, not a tensor."""
+    """Return whether a shape is a list, not a tensor."""
     return isinstance(shape, list)
 
 
@@ -121,7 +121,9 @@ class Distribution:
         return first
 
     def _dims(self, shape: Any, *rest: object) -> Any:
-        """A shape before those of the batch and of `rest`; a list if all of them are known."""
+        """Return a shape before those of the batch and of `rest`;
+        a list if all of them are known.
+        """
         parts = [shape, self._sizes(), list(rest)]
         if all(map(_is_list, parts)):
             return [size for part in parts for size in part]

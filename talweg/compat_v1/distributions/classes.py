@@ -82,7 +82,7 @@ def _of_categoricals(a: TensorLike, b: TensorLike) -> Any:
 
 
 def _choices(total: Any, counts: Any) -> Any:
-    """The logarithm of the number of ways to have these counts."""
+    """Return the logarithm of the number of ways to have these counts."""
     parts = op("reduce_sum", op("math.lgamma", counts + 1.0), -1)
     return op("math.lgamma", total + 1.0) - parts
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _OfTwo(Distribution):
-    """One with two parameters that broadcast."""
+    """A distribution with two parameters that broadcast."""
 
     def _keep(self, first: object, second: object) -> None:
         self._a = number(first)

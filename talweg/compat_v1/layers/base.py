@@ -213,7 +213,7 @@ class Layer:
     # -- calling
 
     def __call__(self, inputs: object, *args: Any, **kwargs: Any) -> Any:
-        """The outputs; the first call makes the variables."""
+        """Return the outputs; the first call makes the variables."""
         inputs = structure.map_leaves(_as_tensor, inputs)
         with self._in_scope(kwargs.pop("scope", None)):
             if not self.built:
@@ -234,7 +234,7 @@ class Layer:
 
     @contextlib.contextmanager
     def _in_scope(self, scope: object) -> Iterator[None]:
-        """The layer's variable scope and the name scope that belongs to it."""
+        """Enter the layer's variable scope and the name scope that belongs to it."""
         if self._scope is None:
             name = (scope or self._base_name) if self._reuse else scope
             with variable_scope(name, self._base_name, reuse=self._reuse) as self._scope:

@@ -171,7 +171,9 @@ class BatchNormalization(Layer):
         return variance * (count / arithmetic.maximum(count - 1.0, 1.0))
 
     def _keep(self, values: tuple, active: Tensor | None) -> None:
-        """The operations that move the averages towards `values`, if `active` (None: always)."""
+        """Add the operations
+        that move the averages towards `values`, if `active` (None: always).
+        """
         for variable, value in zip((self.moving_mean, self.moving_variance), values):
             delta = (variable.value() - value) * (1.0 - self.momentum)
             if active is not None:

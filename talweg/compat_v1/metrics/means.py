@@ -20,7 +20,7 @@ Name = str | None
 def _mean(
     x: object, weights: list[Any] | None, metrics: object, updates: object, name: str
 ) -> tuple:
-    """The mean of all elements in all runs, as a metric."""
+    """Return the mean of all elements in all runs, as a metric."""
     metric = MetricState(name, metrics, updates)
     product, w = apply_weights(x, weights)
     metric.add(total(product), "total")

@@ -40,7 +40,7 @@ class MetricState:
         self.changes: list = []
 
     def add(self, change: Any, name: str, dtype: DTypeLike = float32) -> None:
-        """A variable that grows by `change` in each run."""
+        """Add a variable that grows by `change` in each run."""
         shape = change.shape.as_list() if change.shape.is_fully_defined() else []
         with look_up("compat.v1.name_scope")(self.scope):
             variable = look_up("compat.v1.Variable")(
@@ -115,7 +115,7 @@ def ratio(x: object, y: object) -> Any:
 
 
 def flags(x: object) -> Any:
-    """Whether elements are not zero."""
+    """Return whether elements are not zero."""
     return look_up("cast")(x, bool_)
 
 

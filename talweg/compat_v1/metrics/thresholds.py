@@ -267,7 +267,7 @@ def recall_at_thresholds(
 
 
 def _thresholds(count: int) -> list[float]:
-    """Numbers from below 0 to above 1."""
+    """Return numbers from below 0 to above 1."""
     inner = [(i + 1) / (count - 1) for i in range(count - 2)]
     return [0.0 - EPSILON, *inner, 1.0 + EPSILON]
 

@@ -177,7 +177,7 @@ class _Shown:
         self.order = order.get(wanted, wanted)
 
     def shows(self, name: str, values: Mapping[str, int]) -> bool:
-        """Whether a node is shown for itself."""
+        """Return whether a node is shown for itself."""
         options = self.options
         if any(values[metric] < least for metric, least in self.least.items()):
             return False

@@ -120,13 +120,15 @@ class RNNCell(Layer):
     def __call__(  # type: ignore[override]
         self, inputs: object, state: TensorLike, scope: str | None = None
     ) -> Any:
-        """The output and the next state.   inputs [batch, n], state [batch, ...]"""
+        """Return the output and the next state.   inputs [batch, n], state [batch, ...]"""
         with self._surroundings(scope) as found:
             return super().__call__(inputs, state, scope=found)
 
     @contextlib.contextmanager
     def _surroundings(self, scope: str | None) -> Iterator[Any]:
-        """The scope that the variables are in: the one given, or the one of the first call."""
+        """Enter the scope that the variables are in:
+        the one given, or the one of the first call.
+        """
         if scope is not None:
             with variable_scope(scope) as found:
                 yield found
@@ -172,7 +174,7 @@ class LayerCell(RNNCell):
         *args: object,
         **kwargs: object,
     ) -> Any:
-        """The output and the next state."""
+        """Return the output and the next state."""
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
 

@@ -53,7 +53,7 @@ def plan_of(program: Program, fed: tuple) -> CallPlan | None:
 
 
 def calls_of(step: Step) -> Iterator[Any]:
-    """The functions that a step may call, and wait in; those of its bodies, too."""
+    """Yield the functions that a step may call, and wait in; those of its bodies, too."""
     call = step.params.get("call")
     if step.prim.effect == "host" and getattr(call, "may_wait", False):
         yield call
@@ -64,7 +64,7 @@ def calls_of(step: Step) -> Iterator[Any]:
 
 
 def _is_independent(node: Node, fed: tuple) -> bool:
-    """Whether nothing that `node` needs has an effect, so that it can be computed twice."""
+    """Return whether nothing that `node` needs has an effect, so that it can be computed twice."""
     before: dict[Node, None] = {}
     postorder([node], before, lambda each: () if each in fed else sources_of(each))
     if node.prim.effect == BODY and _changes_something(node):
@@ -117,7 +117,9 @@ class Claim:
             self._changed.notify_all()
 
     def take(self, call: object) -> tuple | None:
-        """The next result of a call: (value, error); None if there is none and will be none."""
+        """Return the next result of a call: (value, error);
+        None if there is none and will be none.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._is_over or self._results.get(call))
             found = self._results.get(call)

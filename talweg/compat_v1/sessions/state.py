@@ -39,7 +39,7 @@ class SessionVariables(Variables):
         return self._values.setdefault(handle, SessionValue()) if found is None else found
 
     def __iter__(self) -> Iterator[Any]:
-        """The variables that have a value."""
+        """Return the variables that have a value."""
         values = self._values
         return iter([key for key in list(values) if values[key].present()._array is not MISSING])
 

@@ -36,7 +36,9 @@ def scalar_message(array: np.ndarray, tag: str) -> Any:
 
 @cache
 def _limits() -> np.ndarray:
-    """The upper limits of a histogram's buckets, each a tenth farther from 0 than the last."""
+    """Return the upper limits of a histogram's buckets,
+    each a tenth farther from 0 than the last.
+    """
     positive = [1e-12]
     while positive[-1] < 1e20:
         positive.append(positive[-1] * 1.1)

@@ -66,7 +66,9 @@ def _enter(name: str, family: str) -> Iterator[tuple[str, str]]:
 
 
 def _clean(name: int | str) -> str:
-    """A name with "_" for the characters that a name cannot have; TypeError for other things."""
+    """Return a name with "_" for the characters
+    that a name cannot have; TypeError for other things.
+    """
     if not isinstance(name, str):
         raise type_error("TW104", f"the name of a summary is {name!r}", "a string")
     return _NOT_IN_TAGS.sub("_", name).lstrip("/")
@@ -82,7 +84,7 @@ def _collect(result: object, collections: object) -> Any:
 
 
 def _goes_to_writer() -> bool:
-    """Whether summaries go to the default writer of `tf.summary`."""
+    """Return whether summaries go to the default writer of `tf.summary`."""
     return session_graph() is None and state.writer is not None and state.step is not None
 
 

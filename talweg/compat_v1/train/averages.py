@@ -105,7 +105,7 @@ class ExponentialMovingAverage:
         return average
 
     def _start(self, average: GraphVariable) -> None:
-        """The variables that free an average of its start."""
+        """Make the variables that free an average of its start."""
         with beside(average):
             biased = variable_beside(average, "biased", lambda: fill_like(average, 0))
             count = variable_beside(

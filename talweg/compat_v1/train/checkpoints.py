@@ -347,7 +347,9 @@ def load_checkpoint(ckpt_dir_or_file: PathLike) -> CheckpointReader:
 
 
 def checkpoint_path(folder_or_path: Any) -> str:
-    """The path of a checkpoint, or of the newest in a folder; ValueError if that has none."""
+    """Return the path of a checkpoint, or of the newest in a folder;
+    ValueError if that has none.
+    """
     path = os.fspath(folder_or_path)
     if not os.path.isdir(path):
         return path

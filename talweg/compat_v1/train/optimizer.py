@@ -221,11 +221,11 @@ class Optimizer:
         return group_updates(update_ops)
 
     def _apply_dense(self, grad: object, var: object) -> Any:
-        """The update of `var` by a gradient that is a tensor."""
+        """Return the update of `var` by a gradient that is a tensor."""
         raise NotImplementedError(f"{type(self).__name__} implements no _apply_dense")
 
     def _apply_sparse(self, grad: IndexedSlices, var: object) -> Any:
-        """The update of `var` by a gradient of rows, none of which is named twice."""
+        """Return the update of `var` by a gradient of rows, none of which is named twice."""
         raise NotImplementedError(f"{type(self).__name__} implements no _apply_sparse")
 
     def _resource_apply_dense(self, grad: object, handle: Variable) -> Any:
@@ -327,7 +327,7 @@ class Optimizer:
 
 @contextmanager
 def _scope(name: str) -> Iterator[str]:
-    """A name scope of the graph in force; in eager mode only the name."""
+    """Enter a name scope of the graph in force; in eager mode only the name."""
     graph = dispatch.context.base
     if graph is None:
         yield name
@@ -376,7 +376,7 @@ def group_updates(updates: Iterable) -> Any:
 
 
 def together(updates: list) -> Any:
-    """Updates of one variable as one: a group if there are several."""
+    """Return updates of one variable as one: a group if there are several."""
     return updates[0] if len(updates) == 1 else group_updates(updates)
 
 

@@ -65,13 +65,13 @@ def replica_device_setter(
 
 
 class InTurn:
-    """One task after the other."""
+    """Tasks, one after the other."""
 
     def __init__(self, count: int):
         self._count, self._next = count, 0
 
     def __call__(self, op: Any) -> int:
-        """The task of an operation."""
+        """Return the task of an operation."""
         found, self._next = self._next, (self._next + 1) % self._count
         return found
 

@@ -321,7 +321,7 @@ def _own_name(variable: Any) -> str:
 
 
 def _in_graph(variable: Any) -> bool:
-    """Whether a variable is one of a graph, or in parts that are."""
+    """Return whether a variable is one of a graph, or in parts that are."""
     first = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
     return isinstance(first, GraphVariable)
 
@@ -363,7 +363,7 @@ def _make_folder(path: str) -> None:
 
 
 def _write_meta_graph(saver: Saver, session: Session, path: str) -> None:
-    """The graph beside the checkpoint, where its export is there (an extra)."""
+    """Write the graph beside the checkpoint, where its export is there (an extra)."""
     try:
         export_graph = look_up("compat.v1.train.export_meta_graph")
     except AttributeError:

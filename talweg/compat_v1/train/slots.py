@@ -78,5 +78,5 @@ def _as_list(collections: Sequence[str] | None) -> dict:
 
 
 def first_value(primary: Any) -> Any:
-    """The value a variable has when it is initialized; an eager variable's present value."""
+    """Return the value a variable has when it is initialized; an eager variable's present value."""
     return primary.initial_value if isinstance(primary, GraphVariable) else primary.value()

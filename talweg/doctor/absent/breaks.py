@@ -18,7 +18,7 @@ CHOOSING = ("select", "gate", "one_hot", "sparse_softmax_cross_entropy", "softma
 
 
 def find_break(case: Case) -> Explanation | None:
-    """An operation between source and target has no derivative."""
+    """Find out whether an operation between source and target has no derivative."""
     if not case.reached:
         return None
     onward = find_needed(case.flow, case.targets)
@@ -27,7 +27,9 @@ def find_break(case: Case) -> Explanation | None:
 
 
 def custom_break(case: Case) -> Explanation | None:
-    """A user's gradient function gave None, though every operation has a derivative."""
+    """Find out whether a user's gradient function gave None,
+    though every operation has a derivative.
+    """
     found = [one for one in case.flow.breaks if one.kind == "custom"]
     if not found:
         return None
@@ -165,7 +167,7 @@ def _dtype_cause(at: Break, called: str) -> tuple[str, str, str, str]:
 
 
 def smooth_to(case: Case) -> Any:
-    """Whether a gradient could come back from a target."""
+    """Return whether a gradient could come back from a target."""
     return any(case.flow.level.get(key) == SMOOTH for key in case.targets)
 
 

@@ -17,7 +17,7 @@ HARMLESS = ("__format__", "__repr__", "__str__")
 
 
 def left(case: Case) -> Explanation | None:
-    """A value that depends on the source was taken out to NumPy or Python."""
+    """Find out whether a value that depends on the source was taken out to NumPy or Python."""
     level = case.flow.level
     exits = [
         (key, origin, entry)
@@ -56,7 +56,9 @@ def left(case: Case) -> Explanation | None:
 
 
 def _may_lead_on(case: Case, origin: Origin | None) -> bool:
-    """Whether the value that a line computes may get into the target, as far as the text tells."""
+    """Return whether the value
+    that a line computes may get into the target, as far as the text tells.
+    """
     program, names = case.program, case.words.target_names
     if program is None or origin is None or not names or not case.recorded:
         return True

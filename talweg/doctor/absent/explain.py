@@ -37,7 +37,9 @@ class Case:
         self._read_names: dict[int, str] | None = None
 
     def _program(self) -> ProgramText | None:
-        """The text in which the tape began (another cell of a notebook, perhaps), or was asked."""
+        """Return the text in which the tape began (another cell
+        of a notebook, perhaps), or was asked.
+        """
         scene, began = self.evidence.scene, self.notes.began
         if began is not None and (scene is None or began[0].co_name == "<module>"):
             return ProgramText(began[0])
@@ -159,7 +161,7 @@ def explain_gradient(evidence: Evidence, walker: Walker | None = None) -> Explan
 
 
 def not_a_target(case: Case) -> Explanation | None:
-    """The target is a number, an array, a text, None."""
+    """Find out whether the target is a number, an array, a text, None."""
     bad = [t for t in case.evidence.targets if not hasattr(type(t), "dims")]
     if not bad:
         return None
@@ -176,7 +178,7 @@ def not_a_target(case: Case) -> Explanation | None:
 
 
 def not_a_source(case: Case) -> Explanation | None:
-    """The source is a number, an array, a text, None."""
+    """Find out whether the source is a number, an array, a text, None."""
     if case.source.kind != "other":
         return None
     return case.answer(
@@ -189,7 +191,7 @@ def not_a_source(case: Case) -> Explanation | None:
 
 
 def never_entered(case: Case) -> Explanation | None:
-    """The tape has not been in a `with`."""
+    """Find out whether the tape has not been in a `with`."""
     if case.evidence.state != "never entered":
         return None
     return case.answer(
@@ -201,7 +203,7 @@ def never_entered(case: Case) -> Explanation | None:
 
 
 def find_used_tape(case: Case) -> Explanation | None:
-    """A tape that is not persistent was used, and has let go of its records."""
+    """Find out whether a tape that is not persistent was used, and has let go of its records."""
     if case.evidence.state != "used up":
         return None
     return case.answer(
@@ -215,7 +217,7 @@ def find_used_tape(case: Case) -> Explanation | None:
 
 
 def integer_source(case: Case) -> Explanation | None:
-    """The source itself has a dtype without derivatives."""
+    """Find out whether the source itself has a dtype without derivatives."""
     dtype = case.source.dtype
     if dtype is None or dtype.is_differentiable:
         return None
@@ -233,7 +235,7 @@ def integer_source(case: Case) -> Explanation | None:
 
 
 def find_connected(case: Case) -> Explanation | None:
-    """There is a gradient after all."""
+    """Find out whether there is a gradient after all."""
     best = [key for key in case.targets if case.flow.level.get(key) == 2]
     if not best:
         return None

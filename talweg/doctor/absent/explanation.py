@@ -72,7 +72,9 @@ class PathStep:
 
 
 def expression_at(origin: Origin) -> tuple[str, tuple[int, int] | None]:
-    """The text of the expression at an origin, and its columns on its line if it has only one."""
+    """Return the text of the expression at an origin,
+    and its columns on its line if it has only one.
+    """
     line = linecache.getline(origin[0].co_filename, line_of(origin)).rstrip("\n")
     span = span_of(origin)
     if span is None or span[0] != span[1] or span[0] != line_of(origin):
@@ -155,7 +157,7 @@ class Explanation:
         return f"{self.target} has {there} by {self.source}: {self.headline}"
 
     def in_a_line(self) -> str:
-        """Verdict, place and remedy in one line, for a log."""
+        """Return verdict, place and remedy in one line, for a log."""
         where = f" (at {self.lines[0]})" if self.lines else ""
         remedy = self.remedy.splitlines()
         cure = f" Try: {remedy[0]}" if remedy else ""

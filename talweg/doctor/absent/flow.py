@@ -72,7 +72,7 @@ class Flow:
         return numbers[::-1]
 
     def best_of(self, operation: Operation) -> int:
-        """Which result of an operation is reached best."""
+        """Return which result of an operation is reached best."""
         levels = [self.level.get(key, 0) for key in operation[2]]
         return levels.index(max(levels)) if levels else 0
 
@@ -185,7 +185,7 @@ class Walker:
     # -- one operation
 
     def _transfer(self, operation: Operation, own: list[int], flow: Flow) -> tuple[list, dict]:
-        """The levels of the results, and by place why a result is not reached smoothly."""
+        """Return the levels of the results, and by place why a result is not reached smoothly."""
         prim, _, keys, params, _, results = operation
         name = prim.name
         if name == "update_variable":
@@ -239,7 +239,9 @@ class Walker:
     def _into(
         self, operation: Operation, bodies: list, own: list[int], flow: Flow
     ) -> tuple[list, dict]:
-        """Through the bodies of a call or branch; a result has the best level of any body."""
+        """Propagate levels through the bodies of a call or branch;
+        a result has the best level of any body.
+        """
         count = len(operation[2])
         levels, breaks = [0] * count, {}
         ways = []
@@ -262,7 +264,7 @@ class Walker:
         return levels, {output: why for output, why in breaks.items() if levels[output] == PLAIN}
 
     def _around(self, operation: Operation, own: list[int], flow: Flow) -> tuple[list, dict]:
-        """Through a loop: what one turn reaches is where the next begins."""
+        """Propagate levels through a loop: what one turn reaches is where the next begins."""
         params, count = operation[3], len(operation[2])
         body, own = params["body"], list(own)
         inner = None
@@ -311,7 +313,7 @@ class Walker:
 
 
 def is_easy(prim: Primitive) -> bool:
-    """Whether a result of the primitive is reached as well as its best operand."""
+    """Return whether a result of the primitive is reached as well as its best operand."""
     special = prim.role in (Role.WRITE, Role.CUSTOM_RULE)
     return not (special or prim.no_gradient or getattr(prim, "returned_none", None) is not None)
 
@@ -340,7 +342,9 @@ def operations_of(nodes: Iterable[Any]) -> list[Operation]:
 
 
 def find_needed(flow: Flow, targets: Iterable[Any]) -> dict[Any, tuple[int, Any] | None]:
-    """The reached keys that the targets depend on, with the operation and result that lead on."""
+    """Return the reached keys that the targets depend on,
+    with the operation and result that lead on.
+    """
     level = flow.level
     onward: dict[Any, tuple[int, Any] | None] = {key: None for key in targets if key in level}
     number = len(flow.operations)
@@ -366,7 +370,9 @@ def way_on(onward: dict, key: int | tuple) -> list[int]:
 
 
 def breaks_before(flow: Flow, targets: list[Any], onward: dict | None = None) -> list[Break]:
-    """The breaks on the way to the targets: those from which a gradient would come back first."""
+    """Return the breaks on the way to the targets:
+    those from which a gradient would come back first.
+    """
     if onward is None:
         onward = find_needed(flow, targets)
     breaks = [found for found in flow.breaks if found.result in onward]
@@ -380,7 +386,9 @@ def breaks_before(flow: Flow, targets: list[Any], onward: dict | None = None) ->
 
 
 def smoothly_before(flow: Flow, targets: Iterable[Any]) -> set:
-    """The keys from which the targets can be reached along derivatives, bodies taken as smooth."""
+    """Return the keys from
+    which the targets can be reached along derivatives, bodies taken as smooth.
+    """
     found = set(targets)
     for prim, operands, keys, _, _, results in reversed(flow.operations):
         if not any(key in found and z.dtype.is_differentiable for key, z in zip(keys, results)):

@@ -21,7 +21,7 @@ INSIDE = "compute it inside `with tf.GradientTape() as tape:`"
 
 
 def target_outside(case: Case) -> Explanation | None:
-    """No operation that the tape saw made the target."""
+    """Find out whether no operation that the tape saw made the target."""
     if case.recorded or case.evidence.in_graph:
         return None
     if any(key in case.evidence.watched for key in case.targets):
@@ -57,7 +57,7 @@ def target_outside(case: Case) -> Explanation | None:
 
 
 def before_tape(case: Case, what: str, place: Place | None) -> Explanation:
-    """Something was computed before the tape began."""
+    """Find out whether something was computed before the tape began."""
     block = case.block
     return case.answer(
         "before the tape",
@@ -69,7 +69,7 @@ def before_tape(case: Case, what: str, place: Place | None) -> Explanation:
 
 
 def find_paused(case: Case, place: Place | None) -> Explanation:
-    """Something was computed while recording was stopped."""
+    """Find out whether something was computed while recording was stopped."""
     pauses = [place_of(origin) for origin in case.notes.pauses]
     return case.answer(
         "recording stopped",
@@ -81,7 +81,7 @@ def find_paused(case: Case, place: Place | None) -> Explanation:
 
 
 def constant_target(case: Case, place: Place | None) -> Explanation:
-    """The target was made inside the tape, by no operation: a constant."""
+    """Find out whether the target was made inside the tape, by no operation: a constant."""
     return case.answer(
         "constant target",
         "TW315",

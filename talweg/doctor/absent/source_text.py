@@ -55,7 +55,7 @@ def _parse_source(text: str) -> ast.Module | None:
 
 
 def format_dotted(node: ast.AST | None) -> str:
-    """`a.b.c` for a name or attribute, "" for anything else."""
+    """Return `a.b.c` for a name or attribute, "" for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -172,8 +172,9 @@ class ProgramText:
         return sorted(mentions, key=lambda one: one.line)
 
     def purpose(self, line: int) -> str:
-        """What the statement at a line does with its values: "shown" (printed, logged, asserted:
-        nothing goes on from there), "decides" (the condition of an `if`), or ""."""
+        """Return what the statement at a line does with its values: "shown" (printed, logged,
+        asserted: nothing goes on from there), "decides" (the condition of an `if`), or "".
+        """
         statement: Any = None
         for node in ast.walk(self.tree) if self.tree else ():
             if not isinstance(node, ast.stmt) or isinstance(node, (*FUNCTIONS, ast.ClassDef)):
@@ -210,8 +211,9 @@ class ProgramText:
         return None
 
     def names_behind(self, names: list[str]) -> set[str]:
-        """The names that those of `names` are computed from, step by step, and these themselves;
-        nothing where none of them is given a value here."""
+        """Return the names that those of `names` are computed from, step by step, and these
+        themselves; nothing where none of them is given a value here.
+        """
         if not any(self.assignments(name) for name in names):
             return set()
         pending, seen = list(names), set()
@@ -229,7 +231,7 @@ class ProgramText:
         return seen
 
     def leads_to(self, line: int, names: list[str]) -> bool:
-        """Whether the names that a line gives values to get into those of `names`."""
+        """Return whether the names that a line gives values to get into those of `names`."""
         pending, seen = list(names), set()
         while pending and len(seen) < 200:
             name = pending.pop()
@@ -247,28 +249,28 @@ class ProgramText:
         return False
 
     def uses(self, node: ast.AST | None, name: str) -> bool:
-        """Whether an expression uses a name, or a part of its value."""
+        """Return whether an expression uses a name, or a part of its value."""
         return node is not None and any(
             same(format_dotted(part), name) and isinstance(getattr(part, "ctx", None), ast.Load)
             for part in ast.walk(node)
         )
 
     def differentiates(self, node: ast.AST | None) -> bool:
-        """Whether an expression asks for a gradient."""
+        """Return whether an expression asks for a gradient."""
         name = format_dotted(node.func) if isinstance(node, ast.Call) else ""
         return name.split(".")[-1] in ("gradient", "gradients", "jacobian", "batch_jacobian")
 
     def makes_variable(self, node: ast.AST | None) -> bool:
-        """Whether an expression makes a variable."""
+        """Return whether an expression makes a variable."""
         made = format_dotted(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
         return made in ("Variable", "get_variable", "add_weight")
 
     def watches(self, line: int) -> bool:
-        """Whether a line only tells the tape to watch something."""
+        """Return whether a line only tells the tape to watch something."""
         return ".watch(" in linecache.getline(self.code.co_filename, line)
 
     def values_from_before(self, block: tuple[int, int], names: list[str]) -> Iterator[tuple]:
-        """Names used in a block whose value was computed from one of `names` before it."""
+        """Yield names used in a block whose value was computed from one of `names` before it."""
         roots = {name.split(".")[0] for name in names}
         used = dict.fromkeys(
             node.id
@@ -308,7 +310,9 @@ class ProgramText:
         return None
 
     def _find_called(self, call: ast.Call, visited: set) -> Iterator[Any]:
-        """The functions of this file that a call may be of, each once; methods for an object."""
+        """Yield the functions of this file that a call may be of,
+        each once; methods for an object.
+        """
         name = format_dotted(call.func).split(".")[-1]
         functions = [
             node
@@ -323,7 +327,7 @@ class ProgramText:
 
 
 def same(written: str, name: str) -> bool:
-    """Whether two spellings are of one thing: `self.w` in a method is `model.w` outside."""
+    """Return whether two spellings are of one thing: `self.w` in a method is `model.w` outside."""
     if written == name:
         return True
     own, other = written.partition("."), name.partition(".")
@@ -394,7 +398,7 @@ def _with_parents(root: ast.AST) -> Iterator[tuple[ast.AST, tuple]]:
 
 
 def _is_use(node: ast.AST, name: str, around: tuple) -> bool:
-    """Whether a node takes the value of a name, and not only its shape or dtype."""
+    """Return whether a node takes the value of a name, and not only its shape or dtype."""
     if not isinstance(getattr(node, "ctx", None), ast.Load) or not same(format_dotted(node), name):
         return False
     parent = around[-1] if around else None

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def find_assigned(case: Case) -> Explanation | None:
-    """The value went into a variable by an assignment, and came back by reading it."""
+    """Find out whether the value went into a variable by an assignment,
+    and came back by reading it.
+    """
     level = case.flow.level
     writes = [(v, name, key, origin) for v, name, key, origin in case.notes.writes if key in level]
     for variable, name, key, origin in writes:
@@ -39,7 +41,7 @@ def find_assigned(case: Case) -> Explanation | None:
 
 
 def _leads_on(case: Case, variable: int) -> bool:
-    """Whether the target may depend on a variable, through a value that was read from it."""
+    """Return whether the target may depend on a variable, through a value that was read from it."""
     reads = case.evidence.reads.get(variable)
     if reads is None:
         return variable in case.notes.unwatched
@@ -61,7 +63,7 @@ def _is_assigned(case: Case, name: str, origin: Origin | None, path: tuple) -> E
 
 
 def find_exchanged(case: Case) -> Explanation | None:
-    """The source was computed from the target."""
+    """Find out whether the source was computed from the target."""
     evidence = case.evidence
     if case.source.kind != "tensor" or case.source.key in case.targets:
         return None
@@ -83,7 +85,7 @@ def find_exchanged(case: Case) -> Explanation | None:
 
 
 def find_unwatched_variable(case: Case) -> Explanation | None:
-    """A variable that tapes do not watch by themselves."""
+    """Return a variable that tapes do not watch by themselves."""
     evidence = case.evidence
     if case.source.kind != "variable" or evidence.in_graph or evidence.parts:
         return None
@@ -112,7 +114,7 @@ def find_unwatched_variable(case: Case) -> Explanation | None:
 
 
 def find_unwatched_tensor(case: Case) -> Explanation | None:
-    """A tensor that nobody told the tape to watch, or too late."""
+    """Find out whether nobody told the tape to watch the tensor, or too late."""
     evidence = case.evidence
     if case.source.kind != "tensor":
         return None
@@ -147,7 +149,9 @@ def find_unwatched_tensor(case: Case) -> Explanation | None:
 
 
 def rebound(case: Case) -> Explanation | None:
-    """The name stands for another tensor than the one the target was computed from."""
+    """Find out whether the name stands
+    for another tensor than the one the target was computed from.
+    """
     program, names = case.program, case.words.source_names
     if program is None or not names:
         return None
@@ -183,7 +187,7 @@ def rebound(case: Case) -> Explanation | None:
 
 
 def same_name(case: Case) -> Explanation | None:
-    """Another variable of the same name was used."""
+    """Find out whether another variable of the same name was used."""
     evidence = case.evidence
     if case.source.kind != "variable" or _is_used(case):
         return None
@@ -231,7 +235,9 @@ def earlier_value(case: Case) -> Explanation | None:
 
 
 def not_reached(case: Case) -> Explanation | None:
-    """The lines that use the source were not run, or run while recording was stopped."""
+    """Find out whether the lines that use the source were not run,
+    or run while recording was stopped.
+    """
     program, block = case.program, case.block
     scene = case.evidence.scene
     if program is None or block is None or scene is None or _is_used(case):
@@ -263,7 +269,7 @@ def not_reached(case: Case) -> Explanation | None:
 
 
 def off_the_way(case: Case) -> Explanation | None:
-    """The source was used, but for something else."""
+    """Find out whether the source was used, but for something else."""
     evidence = case.evidence
     if not _is_used(case):
         return None
@@ -301,7 +307,7 @@ def off_the_way(case: Case) -> Explanation | None:
 
 
 def _no_second_derivative(case: Case, path: tuple, place: Place | None) -> Explanation:
-    """The target is a gradient in which the source does not occur."""
+    """Find out whether the target is a gradient in which the source does not occur."""
     target, source = case.words.target, case.words.source
     return case.answer(
         "no path",
@@ -316,7 +322,7 @@ def _no_second_derivative(case: Case, path: tuple, place: Place | None) -> Expla
 
 
 def never_used(case: Case) -> Explanation:
-    """Nothing was computed from the source."""
+    """Find out whether nothing was computed from the source."""
     evidence = case.evidence
     mentioned = _first_use(case)
     if mentioned is not None and not evidence.in_graph:
@@ -348,7 +354,7 @@ def never_used(case: Case) -> Explanation:
 
 
 def _is_used(case: Case) -> bool:
-    """Whether anything recorded was computed from the source."""
+    """Return whether anything recorded was computed from the source."""
     return len(case.flow.level) > len({id(part) for part in case.evidence.parts})
 
 

@@ -400,7 +400,9 @@ class _Check:
         )
 
     def _suspect(self) -> tuple[str, Place | None]:
-        """The custom gradient that took part, if one did: its function, and where it was called."""
+        """Return the custom gradient that took part, if one did:
+        its function, and where it was called.
+        """
         ledger = run(self.problem, self.problem.start)
         for entry in ledger.entries:
             rule = entry.params.get("rule") if entry.prim.role is Role.CUSTOM_RULE else entry.prim
@@ -480,7 +482,7 @@ def _compares(prim: Primitive) -> bool:
 
 
 def is_symmetric(array: np.ndarray) -> bool:
-    """Whether an array is a symmetric (Hermitian) matrix, or a stack of these."""
+    """Return whether an array is a symmetric (Hermitian) matrix, or a stack of these."""
     square = array.ndim >= 2 and array.shape[-1] == array.shape[-2] > 1
     return square and np.allclose(array, np.conj(np.swapaxes(array, -1, -2)), rtol=1e-6)
 

@@ -122,7 +122,7 @@ class Problem:
         ]
 
     def along(self, direction: list, weights: list) -> Callable[[float], float]:
-        """t -> the weighted sum of all results at that distance."""
+        """Return t -> the weighted sum of all results at that distance."""
         return lambda t: total(weights, self.at(self.move(direction, t)))
 
     def along_all(self, direction: list, several: list) -> Callable[[float], np.ndarray]:
@@ -183,7 +183,9 @@ def _argument(arg: Any) -> Any:
 
 
 def _tensor(leaf: object) -> Any:
-    """A leaf of the arguments as a tensor; Python numbers as float32, other things as they are."""
+    """Return a leaf of the arguments as a tensor;
+    Python numbers as float32, other things as they are.
+    """
     if isinstance(leaf, Tensor):
         return leaf
     if isinstance(leaf, float):
@@ -209,7 +211,7 @@ def inner(left: list, right: list) -> float:
 
 
 def random_like(arrays: list, generator: np.random.Generator) -> list:
-    """Standard normal numbers of the same shapes, complex where these are."""
+    """Return standard normal numbers of the same shapes, complex where these are."""
     found = []
     for array in arrays:
         numbers = generator.standard_normal(array.shape)
@@ -261,13 +263,15 @@ def _extrapolate(g: Callable[[float], float], step: float, precision: float) -> 
 
 
 def roughly(g: Callable[[float], float], step: float) -> float:
-    """g'(0) from four values."""
+    """Return g'(0) from four values."""
     near, far = g(step) - g(-step), g(2 * step) - g(-2 * step)
     return (8 * near - far) / (12 * step)
 
 
 def by_complex_step(problem: Problem, direction: list, weights: list) -> float | None:
-    """The derivative along a direction; None where the function does not take complex numbers."""
+    """Return the derivative along a direction;
+    None where the function does not take complex numbers.
+    """
     if problem.variables or any(a.dtype.kind == "c" for a in problem.start):
         return None
     moved = [x.astype(np.complex128) + 1j * TINY_STEP * v for x, v in zip(problem.start, direction)]

@@ -144,7 +144,7 @@ def jumps_near(problem: Problem, lines: list, weights: list, reach: float) -> li
 
 
 def directions_to_switches(problem: Problem, reach: float) -> list:
-    """Unit directions along which a comparison that ran turns round soonest."""
+    """Return unit directions along which a comparison that ran turns round soonest."""
     ledger = run(problem, problem.start)
     sweep = CotangentSweep(ledger)
     sources = ledger_sources(ledger, problem)
@@ -173,7 +173,7 @@ def ledger_sources(ledger: Ledger, problem: Problem) -> list:
 
 
 def is_comparison(entry: LedgerEntry) -> bool:
-    """Whether an entry compares numbers."""
+    """Return whether an entry compares numbers."""
     if len(entry.results) != 1 or len(entry.operands) != 2 or not entry.prim.elementwise:
         return False
     result = np.asarray(entry.results[0])
@@ -205,7 +205,9 @@ def _way_to(sweep: CotangentSweep, entry: LedgerEntry, sources: list) -> tuple |
 
 
 def what_switches(problem: Problem, direction: list, distance: float, scale: float) -> tuple:
-    """(name, place) of the first operation that answers otherwise on both sides of a point."""
+    """Return (name,
+    place) of the first operation that answers otherwise on both sides of a point.
+    """
     gap = 1e3 * problem.precision * max(abs(distance), scale)
     before, after = [run(problem, problem.move(direction, distance + t)) for t in (-gap, gap)]
     for one, other in zip(before.entries, after.entries):
@@ -221,14 +223,14 @@ def what_switches(problem: Problem, direction: list, distance: float, scale: flo
 
 
 def _answers_differ(first: np.generic | np.ndarray, second: np.generic | np.ndarray) -> bool:
-    """Whether two results that are truth values or integers differ."""
+    """Return whether two results that are truth values or integers differ."""
     one, other = np.asarray(first), np.asarray(second)
     same = one.shape == other.shape and one.dtype == other.dtype
     return same and one.dtype.kind in "biu" and bool((one != other).any())
 
 
 def _differ(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether two arrays of floats differ by more than a small step explains."""
+    """Return whether two arrays of floats differ by more than a small step explains."""
     if not is_float(first) or np.shape(first) != np.shape(second):
         return False
     scale = float(np.max(np.abs(first), initial=0)) + 1e-30
@@ -240,7 +242,9 @@ def _place(entry: LedgerEntry) -> Place | None:
 
 
 def kinks_at(problem: Problem) -> tuple:
-    """(name, place) of an operation whose operand is at a kink that its declaration names."""
+    """Return (name,
+    place) of an operation whose operand is at a kink that its declaration names.
+    """
     ledger = run(problem, problem.start)
     for entry in ledger.entries:
         if not entry.prim.kinks or not entry.operands or not is_float(entry.operands[0]):

@@ -44,7 +44,7 @@ class Cause:
 
 
 def hits(singular: str, values: dict[str, Any]) -> bool:
-    """Whether operands are at a point that a declaration's `singular` names.
+    """Return whether operands are at a point that a declaration's `singular` names.
 
     >>> hits("|x| = 1", {"x": -1.0}), hits("x = 0 with y < 1", {"x": 0.0, "y": 0.5})
     (True, True)
@@ -66,7 +66,9 @@ def hits(singular: str, values: dict[str, Any]) -> bool:
 
 
 def values_at(prim: Primitive, operands: tuple, index: tuple) -> dict[str, Any]:
-    """The elements of the operands of an elementwise operation that belong to one of its result."""
+    """Return the elements of the operands of an elementwise operation
+    that belong to one of its result.
+    """
     found = {}
     for name, operand in zip(prim.operands, operands):
         place = element_of(operand, index)
@@ -75,7 +77,7 @@ def values_at(prim: Primitive, operands: tuple, index: tuple) -> dict[str, Any]:
 
 
 def cause_of(ledger: Ledger, trail: list[Link]) -> Cause:
-    """Why the first link of a trail is not finite."""
+    """Return why the first link of a trail is not finite."""
     first = trail[0]
     entry = first.entry
     hidden = all_masked(trail)
@@ -97,7 +99,7 @@ def cause_of(ledger: Ledger, trail: list[Link]) -> Cause:
 
 
 def is_probability(ledger: Ledger, entry: LedgerEntry) -> bool:
-    """Whether the operand of an operation is a softmax or a sigmoid."""
+    """Return whether the operand of an operation is a softmax or a sigmoid."""
     array = entry.operands[0]
     for _ in range(4):  # reshapes between them
         maker = ledger.maker.get(id(array))
@@ -128,7 +130,7 @@ def all_masked(trail: list[Link]) -> Cause | None:
 
 
 def explain_times_zero(trail: list[Link], cause: Cause) -> Cause:
-    """`cause`, saying so where an infinity met a factor 0, which does not hide it."""
+    """Return `cause`, saying so where an infinity met a factor 0, which does not hide it."""
     for link, after in zip(trail, trail[1:]):
         entry = after.entry
         if entry is None or entry.rule_of is not None or entry.prim is not arithmetic.mul:
@@ -142,7 +144,7 @@ def explain_times_zero(trail: list[Link], cause: Cause) -> Cause:
 
 
 def from_outside(ledger: Ledger, link: Link) -> Cause:
-    """It was there before anything ran."""
+    """Find out whether the value was not finite before anything ran."""
     what = "NaN" if np.isnan(link.value) else "infinite"
     used, name = "", ledger.names.get(id(link.array), "")
     if link.via is not None:
@@ -203,7 +205,9 @@ def in_the_program(entry: LedgerEntry, link: Link) -> Cause:
 
 
 def _is_too_large(entry: LedgerEntry) -> bool:
-    """Whether the operands come near the largest number of their dtype, by sums and products."""
+    """Return whether the operands come near the largest number
+    of their dtype, by sums and products.
+    """
     largest = max(
         (float(np.abs(x).max()) for x in entry.operands if is_float(x) and np.size(x)), default=0.0
     )
@@ -322,7 +326,7 @@ def sum_under_root(ledger: Ledger, prim: Any, operands: tuple | None) -> str:
 
 
 def behind_a_mask(ledger: Ledger, trail: list[Link]) -> tuple | None:
-    """(link, origin of the mask, its name) if 0 * inf is what made the NaN of a trail."""
+    """Return (link, origin of the mask, its name) if 0 * inf is what made the NaN of a trail."""
     for link, after in zip(trail, trail[1:]):
         if after.entry is None or not np.isnan(after.value) or np.isnan(link.value):
             continue
@@ -337,7 +341,9 @@ def behind_a_mask(ledger: Ledger, trail: list[Link]) -> tuple | None:
 
 
 def mask_behind(ledger: Ledger, array: np.ndarray, limit: int = 400) -> tuple | None:
-    """(origin, name) of the `where`, or product with zeros, that a zero in a gradient came from."""
+    """Return (origin, name) of the `where`, or product with zeros,
+    that a zero in a gradient came from.
+    """
     pending, seen, product = [array], set(), None
     while pending and len(seen) < limit:
         entry = ledger.maker.get(id(pending.pop(0)))
@@ -355,7 +361,7 @@ def mask_behind(ledger: Ledger, array: np.ndarray, limit: int = 400) -> tuple | 
 
 
 def _has_zeros(ledger: Ledger, entry: LedgerEntry) -> bool:
-    """Whether a factor of the product that a rule differentiates has zeros."""
+    """Return whether a factor of the product that a rule differentiates has zeros."""
     return any(np.size(x) > np.count_nonzero(x) for x in forward_operands(ledger, entry) or ())
 
 

@@ -77,7 +77,7 @@ class _EagerCheck:
         return getattr(self.before, name)
 
     def applied(self, prim: Primitive, operands: tuple, results: Any, params: dict) -> None:
-        """InvalidArgumentError if a result is not finite."""
+        """Raise InvalidArgumentError if a result is not finite."""
         self.before.applied(prim, operands, results, params)
         parts = results if type(results) is tuple else (results,)
         if makes_values(prim) and any([has_bad(content(part)) for part in parts]):
@@ -95,7 +95,7 @@ class _StepCheck:
         self.operands: tuple = ()
 
     def begin(self, step: Step, values: list) -> None:
-        """A step begins: the one before is over."""
+        """Note that a step begins: the one before is over."""
         self.end()
         self.step, self.values = step, values
         self.operands = tuple([values[slot] if slot >= 0 else None for slot in step.inputs])
@@ -119,7 +119,7 @@ class _StepCheck:
 
 
 def is_meant(entry: LedgerEntry) -> bool:
-    """Whether a rule calculates with an infinity that stands in its text."""
+    """Return whether a rule calculates with an infinity that stands in its text."""
     if entry.rule_of is None:
         return False
     if any([type(x) is float and has_bad(x) for x in entry.operands]):

@@ -180,13 +180,13 @@ def explain_arrays(
 
 
 def without_path(found: NumericsExplanation, missing: list[str]) -> NumericsExplanation:
-    """`found`, saying by which sources there is no gradient at all."""
+    """Return `found`, saying by which sources there is no gradient at all."""
     rows = [SourceNorm(name, None, 0.0, "no gradient (tape.explain says why)") for name in missing]
     return replace(found, sources=(*found.sources, *rows))
 
 
 def name_sources(sources: object) -> tuple[list, list[str]]:
-    """Sources, flat, and what to call each."""
+    """Return sources, flat, and what to call each."""
     given = [] if sources is None else structure.flatten(sources)
     flat, names = [variable_of(leaf) for leaf in given], []
     for number, leaf in enumerate(given):
@@ -326,7 +326,7 @@ def passage(link: Any) -> Passage:
 
 
 def find_hidden(ledger: Ledger) -> NumericsExplanation:
-    """Something was not finite on the way, and nothing that was asked about is."""
+    """Find out whether something was not finite on the way, and nothing that was asked about is."""
     bad = ledger.first_bad()
     if bad is None:
         entry = next(e for e in ledger.entries if any(map(has_bad, e.results)))

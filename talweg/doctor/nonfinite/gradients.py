@@ -128,7 +128,9 @@ class CotangentSweep:
         return found
 
     def enlarge(self, tensor: Any) -> Any:
-        """The cotangent of a tensor times the power of two that brings it near 1; None if none."""
+        """Return the cotangent of a tensor times the power of two
+        that brings it near 1; None if none.
+        """
         cotangent = self.cotangents.get(id(tensor))
         if cotangent is None or not is_float(cotangent):
             return None
@@ -146,7 +148,9 @@ class CotangentSweep:
 
 
 def _counts(entry: LedgerEntry) -> bool:
-    """Whether an entry is an operation on arrays by itself: not a body's, not a part taken out."""
+    """Return whether an entry is an operation on arrays by itself:
+    not a body's, not a part taken out.
+    """
     return (
         entry.prim.effect != BODY
         and entry.prim.role is not Role.PROJECTION
@@ -155,7 +159,7 @@ def _counts(entry: LedgerEntry) -> bool:
 
 
 def is_array(value: object) -> bool:
-    """Whether a value is an array or NumPy scalar."""
+    """Return whether a value is an array or NumPy scalar."""
     return isinstance(value, (np.ndarray, np.generic, bytes))
 
 
@@ -171,12 +175,14 @@ def norm_of(array: Variant | np.generic | np.ndarray | None) -> float:
 
 
 def is_healthy(gradient: Any) -> bool:
-    """Whether a gradient is finite, and neither small nor large."""
+    """Return whether a gradient is finite, and neither small nor large."""
     return gradient is not None and HEALTHY[0] < norm_of(gradient) < HEALTHY[1]
 
 
 def source_norm(name: str, gradient: np.generic | np.ndarray | None, largest: float) -> SourceNorm:
-    """The gradient by one source in a line; `largest` is the largest cotangent on the way."""
+    """Return the gradient by one source in a line;
+    `largest` is the largest cotangent on the way.
+    """
     if gradient is None:
         return SourceNorm(name, None, 0.0, "no gradient (tape.explain says why)")
     size, norm = np.size(gradient), norm_of(gradient)
@@ -198,7 +204,7 @@ def source_norm(name: str, gradient: np.generic | np.ndarray | None, largest: fl
 def why_small(
     sweep: CotangentSweep, source: np.generic | np.ndarray, name: str, verdict: str
 ) -> NumericsExplanation:
-    """Why the gradient by an array is zero, or vanishes, or explodes."""
+    """Return why the gradient by an array is zero, or vanishes, or explodes."""
     own = sweep.tensor(source)
     reached = {id(own)}
     uses = sum(any(x is own for x in record[1]) for record in sweep.records)
@@ -237,13 +243,17 @@ def why_small(
 
 
 def has_vanished(sweep: CotangentSweep, record: tuple) -> bool:
-    """Whether what arrives at an operation is so little that its derivative is not to blame."""
+    """Return whether what arrives at an operation is so little
+    that its derivative is not to blame.
+    """
     parts = record[2] if type(record[2]) is tuple else (record[2],)
     return max(map(sweep.norm, parts)) < UNDERFLOW * sweep.largest()
 
 
 def has_underflowed(sweep: CotangentSweep, record: tuple, position: int) -> bool:
-    """Whether a rule gives zeros for what arrives, but not for more of it: it is linear in it."""
+    """Return whether a rule gives zeros for what arrives,
+    but not for more of it: it is linear in it.
+    """
     parts = record[2] if type(record[2]) is tuple else (record[2],)
 
     def gives_zeros(seeds: list) -> bool:
@@ -297,7 +307,9 @@ def _explain(
 
 
 def where_zeros_began(ledger: Ledger, entry: LedgerEntry) -> LedgerEntry | None:
-    """If a flat operation was given nothing but zeros: the flat operation that made these first."""
+    """Return, if a flat operation was given nothing but zeros,
+    the flat operation that made these first.
+    """
     array = entry.operands[0]
     maker = None
     while _is_zero(array):
@@ -314,7 +326,7 @@ def place_of(entry: LedgerEntry) -> Place | None:
 
 
 def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, position: int) -> Cause:
-    """Why an operation lets nothing of a cotangent through."""
+    """Return why an operation lets nothing of a cotangent through."""
     prim, operands, results = record[:3]
     if type(prim) is CustomRule:
         return Cause(

@@ -81,7 +81,9 @@ class LedgerEntry:
 
 
 def scope_of_entry(entry: LedgerEntry) -> str:
-    """The name scope in which an operation ran, where that was noted, without a slash behind it."""
+    """Return the name scope in which an operation ran,
+    where that was noted, without a slash behind it.
+    """
     scopes = noted.scopes
     found = None if scopes is None or not entry.results else scopes.get(id(entry.results[0]))
     return "" if found is None else found[1]
@@ -148,7 +150,9 @@ class Ledger:
         return own
 
     def same(self, array: np.generic | np.ndarray, again: np.generic) -> None:
-        """`array` is what an operation made that ran again, and gave `again` this time."""
+        """Note that `array` is what an operation made
+        that ran again, and gave `again` this time.
+        """
         found = self.maker.get(id(again))
         if found is not None:
             self.maker[id(array)] = found
@@ -168,7 +172,7 @@ class Ledger:
         return None
 
     def first_bad(self) -> Link | None:
-        """The first result in time that was not finite while the operands were."""
+        """Return the first result in time that was not finite while the operands were."""
         for entry in self.entries:
             bad = [x for x in entry.results if has_bad(x)]
             if bad and not any(map(has_bad, entry.operands)):
@@ -184,7 +188,9 @@ class Ledger:
         return None
 
     def trail(self, array: np.generic | np.ndarray) -> list[Link]:
-        """From where a bad value was made to `array`, which has it: one link for each operation."""
+        """Return the trail from where a bad value was made to `array`,
+        which has it: a link for each operation.
+        """
         index, via = bad_index(array), None
         links: list[Link] = []
         while True:
@@ -201,13 +207,13 @@ class Ledger:
 
 
 def is_float(array: Any) -> bool:
-    """Whether a value is an array, or NumPy scalar, of floats or complex numbers."""
+    """Return whether a value is an array, or NumPy scalar, of floats or complex numbers."""
     dtype = getattr(array, "dtype", None)
     return isinstance(dtype, np.dtype) and (dtype.kind in "fc" or dtype.name == "bfloat16")
 
 
 def has_bad(array: float | np.generic | np.ndarray | None) -> bool:
-    """Whether an element is NaN or infinite."""
+    """Return whether an element is NaN or infinite."""
     if type(array) is float:
         return not np.isfinite(array)
     return is_float(array) and not quiet(np.isfinite, array).all()
@@ -243,7 +249,9 @@ def arrays_in(value: object) -> list:
 def worse_operand(
     entry: LedgerEntry, array: np.generic | np.ndarray | None, index: tuple
 ) -> tuple | None:
-    """(operand, element, position) from which a bad element came; None if it was made here."""
+    """Return (operand, element,
+    position) from which a bad element came; None if it was made here.
+    """
     value = np.asarray(array)[index]
     candidates: list = []
     pairs = [
@@ -279,13 +287,13 @@ class _StepRecorder:
         self.step: Any = None
 
     def begin(self, step: Step, values: list) -> None:
-        """A step begins."""
+        """Note that a step begins."""
         self.end()
         self.step, self.values = step, values
         self.operands = tuple([values[slot] if slot >= 0 else None for slot in step.inputs])
 
     def end(self) -> None:
-        """The step under way is over."""
+        """Note that the step under way is over."""
         step = self.step
         if step is not None:
             self.step = None
@@ -339,7 +347,7 @@ class _EagerRecorder(Observer):
     def applied(
         self, prim: Primitive | CustomRule, operands: tuple, results: Any, params: dict
     ) -> None:
-        """A primitive ran on eager tensors."""
+        """Note that a primitive ran on eager tensors."""
         if threading.get_ident() != self.ledger.thread:
             return
         made = getattr(results, "_array", None)
@@ -357,13 +365,13 @@ class _EagerRecorder(Observer):
         self.ledger.note(tell_rule(entry_of(prim, operands, results, params, origin)))
 
     def variable_read(self, variable: Any) -> None:
-        """A variable was read."""
+        """Note that a variable was read."""
         array = content(variable.handle_read())
         self.ledger.names[id(array)] = str(variable.name).split(":")[0]
         self.ledger.kept.append(array)
 
     def variable_written(self, variable: object, adding: bool) -> None:
-        """A variable got another value."""
+        """Note that a variable got another value."""
         self.ledger.written[id(variable)] = variable
 
 
@@ -374,7 +382,7 @@ class _ScopeRecorder(Observer):
         self.scopes: dict[int, tuple[Any, str]] = {}  # of an array, which is kept: its scope
 
     def applied(self, prim: Primitive, operands: tuple, results: Any, params: dict) -> None:
-        """A primitive ran on eager tensors."""
+        """Note that a primitive ran on eager tensors."""
         inside = scope.current.prefix.rstrip("/")
         array = getattr(results[0] if type(results) is tuple else results, "_array", None)
         if inside and array is not None:

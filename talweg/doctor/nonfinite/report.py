@@ -51,7 +51,7 @@ class Passage:
         return f"{name}: {_number(self.value)}{place}"
 
     def repeats(self, other: Passage) -> bool:
-        """Whether it says the same as another one."""
+        """Return whether it says the same as another one."""
         return (self.operation, self.place, self.rule) == (other.operation, other.place, other.rule)
 
 
@@ -195,7 +195,7 @@ class NumericsExplanation:
 
 
 def wrap_lines(text: str) -> list[str]:
-    """Sentences in lines that fit on a screen."""
+    """Return sentences in lines that fit on a screen."""
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 

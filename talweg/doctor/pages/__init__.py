@@ -46,7 +46,9 @@ def title(code: str) -> str:
 
 
 def render_page(code: str, color: bool = False) -> str:
-    """The page of a code for a terminal: code indented, paragraphs filled, headings set apart."""
+    """Return the page of a code for a terminal:
+    code indented, paragraphs filled, headings set apart.
+    """
     strong, plain = ("\033[1m", "\033[0m") if color else ("", "")
     lines: list[str] = []
     paragraph: list[str] = []

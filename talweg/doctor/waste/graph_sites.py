@@ -154,7 +154,7 @@ class GraphWatch:
     # -- building
 
     def record_request(self, node: Any, merged: bool, frame: FrameType | None) -> None:
-        """A node was asked for, from `frame` of talweg."""
+        """Note that a node was asked for, from `frame` of talweg."""
         inner, entry, first = self.inner, None, frame
         while frame is not None and inner[frame.f_code.co_filename]:
             frame, entry = frame.f_back, frame
@@ -223,7 +223,7 @@ class GraphWatch:
         spot.most = max(spot.most, spot.this_table)
 
     def excuse(self, variable: Any) -> None:
-        """The first value of a variable is a constant of its graph, as it must be."""
+        """Excuse the first value of a variable, a constant of its graph, as it must be."""
         record = self.record_of(variable.table)
         for node in (variable._initial, variable._safe_initial):
             origin = node.origin
@@ -238,7 +238,7 @@ class GraphWatch:
     def ran(
         self, session: Any, program: object, fed: list, fetched: list, frames: list[FrameType]
     ) -> bool:
-        """A run is over; whether its program is a new one."""
+        """Note that a run is over; return whether its program is a new one."""
         table = session._graph.table
         record = self.record_of(table)
         record.runs += 1
@@ -265,12 +265,12 @@ class GraphWatch:
             self.notes[str(match)] = self.notes.get(str(match), 0) + 1
 
     def session_made(self, session: object, spot: Spot | None) -> None:
-        """A session was opened."""
+        """Note that a session was opened."""
         self._sessions[session] = known = SeenSession(session, spot)
         self.sessions.append(known)
 
     def _arguments(self, frames: list[FrameType]) -> None:
-        """Which nodes were asked for inside the arguments of the run."""
+        """Note which nodes were asked for inside the arguments of the run."""
         runs = [(frame.f_code, frame.f_lasti) for frame in frames]
         for spot, chain in self.recent.items():
             if any(
@@ -281,7 +281,7 @@ class GraphWatch:
                 spot.in_arguments += 1
 
     def _feedback(self, spot: RunSpot, fed: list, fetched: list) -> None:
-        """Whether arrays are fed that a session gave."""
+        """Note whether arrays are fed that a session gave."""
         for array in fed:
             base = array if id(array) in self.given else getattr(array, "base", None)
             known = self.given.get(id(base))

@@ -121,7 +121,7 @@ def _in_loop(spots: list[GraphSpot]) -> Finding:
 
 
 def more_lines(count: int) -> str:
-    """Further lines that a finding is about, in words."""
+    """Return further lines that a finding is about, in words."""
     return "" if not count else f" and {count:,} more line{'s' * (count > 1)}"
 
 

@@ -219,7 +219,7 @@ class Observation(Observer):
             spot.holder = holder_of(there[0][1])
 
     def _compare(self, spot: EagerSpot, operands: tuple, result: Any, params: dict) -> None:
-        """Whether the operands are the very tensors of the time before, the parameters equal.
+        """Compare: are the operands the very tensors of the time before, the parameters equal?
 
         So is what another operation of the same call made of the same, such as a transpose.
         """
@@ -250,7 +250,7 @@ class Observation(Observer):
         spot.operands = [*kept, params]
 
     def _is_made_of_the_same(self, spot: EagerSpot, value: object) -> bool:
-        """Whether the same call made a tensor just now, of the same operands as before."""
+        """Return whether the same call made a tensor just now, of the same operands as before."""
         others = self._calls[id(spot.code), spot.offset]
         return any([x.alike and x.result() is value for x in others if x is not spot])
 
@@ -268,7 +268,7 @@ class Observation(Observer):
         return spot
 
     def left(self, tensor: Any) -> None:
-        """A value left for NumPy or Python."""
+        """Note that a value left for NumPy or Python."""
         spot = self._crossing(self.exits, 3)
         if spot is not None:
             spot.bytes += tensor._array.nbytes
@@ -280,7 +280,7 @@ class Observation(Observer):
             spot.bytes += array.nbytes
 
     def entered(self, value: object, array: np.generic | np.ndarray, dtype: DType | None) -> None:
-        """A value came in."""
+        """Note that a value came in."""
         if not isinstance(value, (np.ndarray, np.generic, list, float)):
             return
         spot = self._crossing(self.entries, 3)
@@ -315,13 +315,13 @@ class Observation(Observer):
         return [*self.gone, *self.variables.values()]
 
     def variable_read(self, variable: object) -> None:
-        """It is of use."""
+        """Note that a variable is of use."""
         seen = self.variables.get(id(variable))
         if seen is not None:
             seen.read = True
 
     def variable_written(self, variable: object, adding: bool) -> None:
-        """It changes; adding to it is a use."""
+        """Note that a variable changes; adding to it is a use."""
         seen = self.variables.get(id(variable))
         if seen is not None:
             seen.written += 1
@@ -330,7 +330,7 @@ class Observation(Observer):
     def gradient_taken(
         self, sources: list, gradients: list, wanted: bool, explain: Callable[[Any], Any]
     ) -> None:
-        """Which variables the target depends on, and why not."""
+        """Note which variables the target depends on, and why not."""
         self.gradients += 1
         self.steps += 1
         if wanted:
@@ -371,7 +371,7 @@ class Observation(Observer):
         self.graphs.trace_made(concrete.body)
 
     def function_called(self, concrete: object) -> None:
-        """A step of the program."""
+        """Count a step of the program."""
         self.calls += 1
         self.steps += 1
         self._tick()
@@ -379,11 +379,11 @@ class Observation(Observer):
     # -- graphs
 
     def node_asked(self, node: object, merged: bool) -> None:
-        """A graph was asked for a node."""
+        """Note that a graph was asked for a node."""
         self.graphs.record_request(node, merged, sys._getframe(2))
 
     def session_ran(self, session: Any, program: object, fed: list, fetched: list) -> None:
-        """A run is over."""
+        """Note that a run is over."""
         self.steps += 1
         frames = user_frames(sys._getframe(2), self.inner)
         is_new = self.graphs.ran(session, program, fed, fetched, frames)
@@ -410,7 +410,7 @@ class Observation(Observer):
         return None if owner is None else self.variables.get(id(owner))
 
     def _note_use(self, handle: Handle) -> None:
-        """Something takes the value of a graph's variable."""
+        """Note that something takes the value of a graph's variable."""
         seen = self._find_seen(handle)
         if seen is not None:
             seen.read = True
@@ -422,7 +422,7 @@ class Observation(Observer):
             self.note_memory()
 
     def note_memory(self) -> None:
-        """One row of memory over time."""
+        """Note one row of memory over time."""
         now = time.perf_counter()
         self._next_memory = now + MEMORY_EVERY
         self.memory.append((now - self.started, bytes_in_use(), self.graphs.live()))
@@ -442,7 +442,7 @@ class Observation(Observer):
         return CALLS * best / 100
 
     def finish(self) -> None:
-        """The program is over."""
+        """Note that the program is over."""
         self.seconds = time.perf_counter() - self.started
         self.processor_seconds = time.process_time() - self._processor_started
         self.note_memory()

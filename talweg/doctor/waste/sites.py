@@ -76,7 +76,7 @@ class Spot:
 
 @lru_cache(4096)
 def span_at(code: CodeType, offset: int) -> tuple[int, int, int, int] | None:
-    """First line, first column, last line, last column of an instruction's expression."""
+    """Return first line, first column, last line, last column of an instruction's expression."""
     for number, (line, last, column, end) in enumerate(code.co_positions()):
         if number * 2 == offset:
             if line is None or last is None or column is None or end is None:
@@ -86,7 +86,7 @@ def span_at(code: CodeType, offset: int) -> tuple[int, int, int, int] | None:
 
 
 def within(inner: tuple | None, outer: tuple | None) -> bool:
-    """Whether one expression is a part of another."""
+    """Return whether one expression is a part of another."""
     if inner is None or outer is None or inner == outer:
         return False
     return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
@@ -110,7 +110,9 @@ def text_at(code: CodeType, offset: int) -> str:
 
 @lru_cache(4096)
 def is_dropped(code: CodeType, offset: int) -> bool:
-    """Whether the result of a call or operator is thrown away, or kept in a name never read."""
+    """Return whether the result of a call or operator is thrown away,
+    or kept in a name never read.
+    """
     instructions = list(dis.get_instructions(code))
     # The offset may lie in the caches behind an instruction, where specialised calls stand.
     following = next((item for item in instructions if item.offset > offset), None)
@@ -134,7 +136,7 @@ class LocalFlows(ast.NodeVisitor):
         self.changed = True
 
     def reaches(self, tree: ast.AST) -> bool:
-        """Whether an expression holds the source, or a name that comes from it."""
+        """Return whether an expression holds the source, or a name that comes from it."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and node.id in self.names:
                 return True
@@ -145,7 +147,7 @@ class LocalFlows(ast.NodeVisitor):
         return False
 
     def learn(self, target: ast.AST, value: ast.AST) -> None:
-        """`target` was set to `value`."""
+        """Note that `target` was set to `value`."""
         if self.reaches(value):
             found = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
             self.changed |= not found <= self.names
@@ -157,17 +159,19 @@ class LocalFlows(ast.NodeVisitor):
             self.learn(target, node.value)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802 -- named by ast
-        """``target += value``."""
+        """Visit ``target += value``."""
         self.learn(node.target, node.value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802 -- named by ast
-        """``target: kind = value``."""
+        """Visit ``target: kind = value``."""
         if node.value is not None:
             self.learn(node.target, node.value)
 
 
 def flows_into(start: Spot, end: Spot) -> bool:
-    """Whether what an expression gave is used in another of the same function, by its text."""
+    """Return whether what an expression gave is used in another
+    of the same function, by its text.
+    """
     if start.code is not end.code:
         return False
     source, sink = span_at(start.code, start.offset), span_at(end.code, end.offset)

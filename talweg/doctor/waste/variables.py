@@ -96,7 +96,7 @@ def _is_unset(variable: SeenVariable, seen: Observation) -> bool:
 
 
 def _is_own(variable: SeenVariable, seen: Observation) -> bool:
-    """Whether the program had the occasion to read it."""
+    """Return whether the program had the occasion to read it."""
     if variable.spot is None:
         return False
     return seen.steps > 0 or bool(seen.eager)

@@ -93,7 +93,7 @@ def width(able: dict[str, bool]) -> int:
 
 
 def has_matrix_tiles() -> bool:
-    """Whether code may use matrix registers, by Linux's flags, without LLVM."""
+    """Return whether code may use matrix registers, by Linux's flags, without LLVM."""
     flags = (describe_processor() or "").split()
     return name() == NATIVE and all(word.replace("-", "_") in flags for word in MATRIX_TILES)
 

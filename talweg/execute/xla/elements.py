@@ -110,5 +110,5 @@ class ElementEvaluator:
 
 
 def _rounds(expr: Expr) -> bool:
-    """Whether a constant is subtracted to obtain a sum's rounding error."""
+    """Return whether a constant is subtracted to obtain a sum's rounding error."""
     return expr.op == "const" and expr.dtype.is_floating and abs(expr.data) >= LOST_DIGITS

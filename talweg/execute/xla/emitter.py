@@ -24,7 +24,7 @@ ADDRESSES = 2**47  # bytes that a process can have addresses for
 
 
 def has_form(equation: Equation) -> bool:
-    """Whether XLA supports an equation, whatever its bodies."""
+    """Return whether XLA supports an equation, whatever its bodies."""
     call = equation.prim.lowering.get("call")
     return call in CONTROL or call in STACKS or rule_of(equation) is not None
 
@@ -224,7 +224,7 @@ class _Said:
 
 
 def _meets(equations: Iterable[Equation]) -> bool:
-    """Whether one of these equations, or a body, has a collective operation of replicas."""
+    """Return whether one of these equations, or a body, has a collective operation of replicas."""
     for equation in equations:
         body = equation.params.get("body") if equation.prim.effect is None else None
         bodies = getattr(body, "bodies", None) or [getattr(body, "static", None)]

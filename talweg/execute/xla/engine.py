@@ -161,7 +161,7 @@ def with_room(executable: Any, largest: str) -> Callable[..., Any]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether the error says that the device had too little memory."""
+    """Return whether the error says that the device had too little memory."""
     return isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
 
 

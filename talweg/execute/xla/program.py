@@ -255,7 +255,7 @@ class NumpyState:
         return [self._state.get(variable, interpret.MISSING) for variable in variables]
 
     def has_all(self, arrays: list) -> bool:
-        """Whether all values exist: a variable of a session may have none."""
+        """Return whether all values exist: a variable of a session may have none."""
         return not any([array is interpret.MISSING for array in arrays])
 
     def give_away(self, variables: list) -> list[bool]:
@@ -287,7 +287,7 @@ class DeviceState(NumpyState):
         return self._state.on_device(variables)
 
     def has_all(self, arrays: list) -> bool:
-        """Whether all values exist: variables outside of sessions always have one."""
+        """Return whether all values exist: variables outside of sessions always have one."""
         return True
 
     def give_away(self, variables: list) -> list[bool]:

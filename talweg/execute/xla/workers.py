@@ -37,7 +37,7 @@ def part() -> None:
 
 
 def is_cpu() -> bool:
-    """Whether the devices are CPUs."""
+    """Return whether the devices are CPUs."""
     return jax.local_devices()[0].platform == "cpu"
 
 

@@ -98,7 +98,9 @@ def read_entry(message: bytes) -> BundleEntry:
 
 
 def _check_size(entry: BundleEntry) -> None:
-    """A tensor has as many bytes as its shape says; a string at least the byte of its length."""
+    """Check that a tensor has as many bytes as its shape says,
+    a string at least the byte of its length.
+    """
     dtype, count = entry.dtype, math.prod(entry.dims)
     if dtype.name == "string":
         fits = count <= entry.size

@@ -99,7 +99,9 @@ class Bundle:
         return whole
 
     def _kind(self, name: str, entry: BundleEntry) -> Any:
-        """The dtype of a tensor in slices, once it is known that their files can hold so much."""
+        """Return the dtype of a tensor in slices,
+        once it is known that their files can hold so much.
+        """
         text = entry.dtype.name == "string"
         kind = np.dtype(object) if text else numpy_type(entry.dtype)
         held = sum(os.path.getsize(path) for path in self._data_files() if os.path.exists(path))
@@ -193,5 +195,7 @@ def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
 
 
 def pack_sizes(sizes: list[int]) -> bytes:
-    """The lengths of strings as they are summed: four bytes each, eight where that is too few."""
+    """Return the lengths of strings as they are summed:
+    four bytes each, eight where that is too few.
+    """
     return b"".join([size.to_bytes(4 if size < 1 << 32 else 8, "little") for size in sizes])

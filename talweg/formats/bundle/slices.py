@@ -16,7 +16,8 @@ Extents = tuple[tuple[int, int], ...]  # begin and length along each axis
 
 
 def read_spec(spec: str) -> tuple[tuple[int, ...], Extents]:
-    """The whole's sizes and the extents of a slice written as TensorFlow does: "4 2 0,2:0,2".
+    """Return the whole's sizes and the extents of a slice written as TensorFlow does: "4 2
+    0,2:0,2".
 
     >>> read_spec("10 4,4")
     ((10,), ((4, 4),))
@@ -42,7 +43,9 @@ def _encode_size(number: int) -> bytes:
 
 
 def _encode_signed(number: int) -> bytes:
-    """A signed number of as many bytes as begin with bits set (one less than leading ones)."""
+    """Return a signed number of as many bytes as begin
+    with bits set (one less than leading ones).
+    """
     bits = (~number if number < 0 else number).bit_length()
     size = max(1, (bits + 7) // 7)
     head = ((1 << size) - 1) << (7 * size)  # `size` ones in front of 7 bits for each byte

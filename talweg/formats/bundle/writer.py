@@ -89,7 +89,9 @@ def _content_of(
 
 
 def _shards(prefix: str) -> int:
-    """The number of data files of the checkpoint there is; 0 if there is none that can be read."""
+    """Return the number of data files of the checkpoint there is;
+    0 if there is none that can be read.
+    """
     try:
         return Bundle(prefix).shards
     except OpError:

@@ -237,7 +237,9 @@ def jpeg_shape(contents: bytes) -> tuple[int, int, int]:
 
 
 def jpeg(pixels: Any, quality: int, options: tuple) -> bytes:
-    """A JPEG file of uint8 pixels [height, width, 1 or 3]; the options are pairs for Pillow."""
+    """Return a JPEG file of uint8 pixels [height, width, 1 or 3];
+    the options are pairs for Pillow.
+    """
     if pixels.shape[-1] not in (1, 3):
         raise invalid("TW204", f"image must have 1 or 3 channels, got {list(pixels.shape)}")
     if not pixels.size:

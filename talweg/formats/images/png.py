@@ -63,7 +63,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def is_deep(contents: bytes) -> bool:
-    """Whether a PNG file has 16 bits for each number."""
+    """Return whether a PNG file has 16 bits for each number."""
     return contents[12:16] == b"IHDR" and contents[24:25] == b"\x10"
 
 
@@ -88,7 +88,9 @@ def check_size(height: int, width: int, frames: int = 1) -> None:
 
 
 def _length(height: int, width: int, channels: int, interlaced: int) -> int:
-    """The bytes of all rows, each with its filter; ValueError for an image without pixels."""
+    """Return the bytes of all rows, each with its filter;
+    ValueError for an image without pixels.
+    """
     if not height or not width:
         raise ValueError(f"its size is {height} x {width}")
     parts = _INTERLACED if interlaced else ((0, 0, 1, 1),)

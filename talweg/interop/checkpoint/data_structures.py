@@ -263,7 +263,9 @@ def _wrap_tuple(value: tuple) -> Any:
 
 @implement_hook("wrap_container")
 def wrap_container(value: object) -> Any:
-    """A trackable container for a list, tuple or dictionary with state; others as they are."""
+    """Return a trackable container for a list,
+    tuple or dictionary with state; others as they are.
+    """
     return wrap_or_unwrap(value) if has_state(value) else value
 
 

@@ -142,7 +142,7 @@ class CheckpointManager:
         return path
 
     def _is_own(self, path: str) -> bool:
-        """Whether a checkpoint lies in the folder: a state file may name what does not."""
+        """Return whether a checkpoint lies in the folder: a state file may name what does not."""
         folder = os.path.realpath(self._directory)
         return Path(os.path.realpath(path)).is_relative_to(folder)
 

@@ -19,7 +19,7 @@ CONTAINERS = (list, tuple, dict)
 
 
 def has_state(value: object, inside: tuple = ()) -> bool:
-    """Whether a value is a trackable, or a container that leads to one."""
+    """Return whether a value is a trackable, or a container that leads to one."""
     if isinstance(value, Trackable):
         return True
     if not isinstance(value, CONTAINERS) or any(value is outer for outer in inside):
@@ -166,7 +166,7 @@ def variable_in(obj: object) -> Variable | None:
 
 
 def is_without_value(obj: object) -> bool:
-    """Whether an object is a Keras variable whose value is yet to be made."""
+    """Return whether an object is a Keras variable whose value is yet to be made."""
     kind = type(obj)
     return getattr(kind, "_should_act_as_resource_variable", False) and obj._value is None
 

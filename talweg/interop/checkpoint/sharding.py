@@ -57,7 +57,7 @@ class ShardingCallback(abc.ABC):
 
     @abc.abstractmethod
     def __call__(self, shardable_tensors: Sequence[ShardableTensor]) -> Sequence[Shard]:
-        """The tensors of each data file."""
+        """Return the tensors of each data file."""
 
 
 @export("train.experimental.ShardByTaskPolicy", "compat.v1.train.experimental.ShardByTaskPolicy")
@@ -75,7 +75,7 @@ class ShardByTaskPolicy(ShardingCallback):
         return "Split tensors into shards based on their device spec task."
 
     def __call__(self, shardable_tensors: Sequence[ShardableTensor]) -> Sequence[Shard]:
-        """The tensors of each data file."""
+        """Return the tensors of each data file."""
         shards: dict[int | None, Shard] = {}
         for each in shardable_tensors:
             shard = shards.setdefault(each.device.task, {})
@@ -105,7 +105,7 @@ class MaxShardSizePolicy(ShardingCallback):
         return "Split tensors into shards with a max shard size."
 
     def __call__(self, shardable_tensors: Sequence[ShardableTensor]) -> Sequence[Shard]:
-        """The tensors of each data file, in the order in which they come."""
+        """Return the tensors of each data file, in the order in which they come."""
         shards: list[Shard] = [{}]
         room = self.max_shard_size
         for each in shardable_tensors:

@@ -62,7 +62,7 @@ def watch_container(value: Any, tell: Callable[[], None]) -> Any:
 
 
 def is_unshared(value: object) -> bool:
-    """Whether a new attribute is a list or dictionary that nothing else refers to.
+    """Return whether a new attribute is a list or dictionary that nothing else refers to.
 
     To be asked by `Deferred.accept_child`, of its argument: references are counted, and those on
     the way there are known from a try.

@@ -68,19 +68,21 @@ def read(message: Any, kind: str) -> Any:
 
 
 def read_all(operation: OpSignature, messages: Any, described: str) -> dict[str, Any]:
-    """The values of all attributes of a node; ValueError for missing ones and wrong kinds."""
-    found = {}
+    """Return the values of all attributes of a node;
+    ValueError for missing ones and wrong kinds.
+    """
+    values = {}
     for name, (kind, default) in operation.attributes.items():
         if name in messages:
             try:
-                found[name] = read(messages[name], kind)
+                values[name] = read(messages[name], kind)
             except ValueError as error:
                 raise value_error("TW506", f"{described}: attribute {name!r}: {error}") from None
         elif default is REQUIRED:
             raise value_error("TW506", f"{described}: attribute {name!r} ({kind}) is missing")
         else:
-            found[name] = as_shape(default) if kind == "shape" else default
-    return found
+            values[name] = as_shape(default) if kind == "shape" else default
+    return values
 
 
 def write(value: Any, kind: str) -> Any:

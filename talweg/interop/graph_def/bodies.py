@@ -26,7 +26,7 @@ _NOT_IN_NAMES = re.compile(r"\W")
 
 
 def is_lazy(node: Node) -> bool:
-    """Whether a node is written by the nodes that use it, if at all."""
+    """Return whether a node is written by the nodes that use it, if at all."""
     prim = node.prim
     return prim.role in (Role.PROJECTION, Role.SIZE) or Trait.RANDOM_STREAM in prim.traits
 
@@ -93,7 +93,7 @@ class _Classes:
             self.dtypes.setdefault(b, known)
 
     def tell(self, node: Node, dtype: DType) -> None:
-        """The elements of `node` have this dtype."""
+        """Note that the elements of `node` have this dtype."""
         self.dtypes.setdefault(self.root(node), dtype)
 
     def get(self, node: Node) -> DType:
@@ -152,7 +152,7 @@ def _join_bodies(classes: _Classes, node: Node) -> None:
 
 
 def _is_history(node: Node) -> bool:
-    """Whether a node's value is the history of a branch or loop."""
+    """Return whether a node's value is the history of a branch or loop."""
     if node.prim.role is Role.PROJECTION:
         source = node.inputs[0]
         return source.prim.role in WITH_BODIES and node.params["index"] == len(source.aval) - 1
@@ -188,7 +188,9 @@ class FunctionLibrary:
         self.requested = {node: tuple(inner) for node, inner in found.items()}
 
     def find_residuals(self, node: Node) -> tuple:
-        """The inner values asked for that can be kept: histories of inner operations cannot."""
+        """Return the inner values asked for that can be kept:
+        histories of inner operations cannot.
+        """
         return tuple([x for x in self.requested.get(node, ()) if not _is_history(x)])
 
     def attribute(self, name: str) -> Any:
@@ -346,12 +348,14 @@ def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
 
 
 def is_negated(index: Node) -> bool:
-    """Whether the number of a body is the opposite of a truth value as a number."""
+    """Return whether the number of a body is the opposite of a truth value as a number."""
     return index.prim is arithmetic.cast and index.operands[0].prim is arithmetic.logical_not
 
 
 def name_in_body(node: Node) -> str:
-    """The name of a node of a body, before it is numbered: its own, or what its type is called."""
+    """Return the name of a node of a body, before it is numbered:
+    its own, or what its type is called.
+    """
     names = node.table.labels.get(node)
     return names[0] if names else scope_of(node) + default_name(node)
 

@@ -96,7 +96,7 @@ class GraphBuilder:
         return regions.flows
 
     def _as_flow(self, value: Any, source: Reference, merge: NodeRecord) -> Any:
-        """A tensor for a Merge; where gradients of arrays flow, an empty list for what is none."""
+        """Return a tensor for a Merge; an empty list for what is none among arrays' gradients."""
         value = tensor(value)
         kind = self.flows.kind((merge.name, 0)) if type(value) is Symbol else None
         if kind is None:
@@ -132,7 +132,7 @@ class GraphBuilder:
             raise item.error(f"input '{reference[0]}:{reference[1]}' has no value here") from None
 
     def _before_reads(self, item: NodeRecord, inputs: list) -> list:
-        """Finds the inputs after which a variable of the first generation is read: its changes.
+        """Find the inputs after which a variable of the first generation is read: its changes.
 
         Such a variable is read when its reader runs, which is after all other inputs are there.
         """
@@ -183,7 +183,7 @@ class GraphBuilder:
         return error if item.described in text else item.error(text)  # type: ignore[return-value]
 
     def _check_inputs(self, item: NodeRecord, inputs: list) -> list:
-        """Checks the dtypes of the inputs by the type of operation; other values become tensors."""
+        """Check the dtypes of the inputs by the type of operation; other values become tensors."""
         wanted = []
         checked = []
         for part in item.operation.inputs:
@@ -418,7 +418,7 @@ class GraphBuilder:
         return results
 
     def _is_called(self, name: str, function: FunctionRecord, arguments: list) -> bool:
-        """Whether a function is traced and called: a pure one that is long, from the second time.
+        """Return whether a function is traced and called: a pure, long one from its second call on.
 
         So the nodes of a function that others use again and again are built twice at most.
         """
@@ -429,7 +429,7 @@ class GraphBuilder:
         return all(type(x) is Symbol and x.dtype is not variant for x in arguments)
 
     def _call_function(self, name: str, arguments: list, item: NodeRecord) -> list:
-        """The results of a function, traced once for all arguments of these dtypes and shapes."""
+        """Return a function's results, traced once for all arguments of these dtypes and shapes."""
         traced = self.traced.get(name)
         if traced is None:
 
@@ -467,14 +467,14 @@ class GraphBuilder:
             self.active.pop()
 
     def branches(self, item: NodeRecord, index: Symbol, names: list, arguments: list) -> Any:
-        """The results of one of several functions, by a number; without any, the operation."""
+        """Return one of several functions' results, by a number; without any, the operation."""
         functions = [lambda name=name: self.apply(name, arguments, item) for name in names]
         found = self._branches(item, index, functions)
         return found if item.output_count() else found[0].op
 
 
 def _differs(value: Symbol | ResourceEdge, dtype: DType) -> bool:
-    """Whether a tensor is of another dtype; lists stand for what TensorFlow gives other dtypes."""
+    """Return whether a dtype is another; lists stand for what TensorFlow gives other dtypes."""
     return (
         type(value) is Symbol and value.dtype is not dtype and (variant not in (value.dtype, dtype))
     )

@@ -109,20 +109,22 @@ class Exporter(Writer):
         return self.value(node)
 
     def literal(self, node: Node, name: str) -> Output:
-        """A constant; a large array is left out, unless asked for: its place is a Placeholder."""
+        """Return a constant;
+        a large array is left out, unless asked for: its place is a Placeholder.
+        """
         content = node.params["value"]
         array = content.array
         if content.captured and not self.captured:
             given = {"dtype": node.aval.dtype, "shape": static_shape(array.shape)}
-            found = self.node("Placeholder", name, [], given)[0]
+            result = self.node("Placeholder", name, [], given)[0]
             self.note_attribute(CAPTURED, attributes.write(int(array.nbytes), "int"))
         else:
             given = {"value": array_to_proto(array), "dtype": node.aval.dtype}
-            found = self.node("Const", name, [], given)[0]
-        self.constants[node] = found
-        self.values[node] = [found]
+            result = self.node("Const", name, [], given)[0]
+        self.constants[node] = result
+        self.values[node] = [result]
         self.names[node] = name
-        return found
+        return result
 
     def handle(self, variable: Any) -> Output:
         """Write the resource of a variable."""
@@ -270,7 +272,7 @@ class Exporter(Writer):
 
 
 def _unknown_rank(node: Node) -> bool:
-    """Whether the rank of an operand or result is not known."""
+    """Return whether the rank of an operand or result is not known."""
     avals = node.aval if type(node.aval) is tuple else (node.aval,)
     return any(
         getattr(aval, "dims", ()) is None
@@ -304,7 +306,9 @@ def graph_def(
 
 
 def write_with_handles(graph: Graph) -> tuple[Any, dict[str, Any]]:
-    """A function's graph as a GraphDef with all its arrays, and its variables by their nodes."""
+    """Return a function's graph as a GraphDef with all its arrays,
+    and its variables by their nodes.
+    """
     message = GraphDef()
     message.versions.producer = PRODUCER
     _, writer = _write(graph, message, True, True)

@@ -101,7 +101,9 @@ def _smallest(words: _Words, x: Output, k: int, dtype: DType) -> list:
 
 
 def _real_parts(words: _Words, made: WrittenNode) -> Any:
-    """The results of an operation, real where TensorFlow gives real numbers as complex ones."""
+    """Return the results of an operation,
+    real where TensorFlow gives real numbers as complex ones.
+    """
     wanted = words["kinds"] or [words["kind"]]
     source = next(iter(words.avals.values())).dtype
     if not source.is_complex:
@@ -133,7 +135,7 @@ def _one_axis(words: _Words, x: Output, axis: int) -> tuple:
 
 
 def _along(words: _Words, weights: Output, x: Output, axis: int) -> WrittenNode:
-    """Weights [new size, taps] that lie along one axis of x and a new one behind it."""
+    """Return weights [new size, taps] that lie along one axis of x and a new one behind it."""
     dims = (*words.dims_of(weights), *(1,) * (len(words.dims_of(x)) - axis - 1))
     return WrittenNode("Reshape", (weights, words.writer.integers(dims)), {})
 
@@ -180,7 +182,7 @@ def _gather_rows(words: _Words, x: Output, ids: Output) -> WrittenNode:
 
 
 def _between(words: _Words, start: int, stop: int, step: int, dtype: DType = int64) -> WrittenNode:
-    """start, start + step, ... before stop, which may be symbolic."""
+    """Return start, start + step, ... before stop, which may be symbolic."""
     ints = words.writer.integers
     return WrittenNode("Range", tuple([ints(n, dtype) for n in (start, stop, step)]), {})
 

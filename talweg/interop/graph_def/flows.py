@@ -30,7 +30,7 @@ class Flows:
         self._kinds: dict[Reference, str | None] = {}
 
     def kind(self, reference: Reference) -> str | None:
-        """Whether a tensor is the flow of an array, of gradients, or no flow (None)."""
+        """Return whether a tensor is the flow of an array, of gradients, or no flow (None)."""
         if not self.any:
             return None
         if reference not in self._kinds:

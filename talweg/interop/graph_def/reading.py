@@ -83,7 +83,9 @@ def call_attributes(signature: Any) -> dict:
 
 
 def items_of(graph_def: Any, functions: object) -> dict[str, NodeRecord]:
-    """The nodes of a GraphDef by name, in its order; ValueError if they do not hold together."""
+    """Return the nodes of a GraphDef by name, in its order;
+    ValueError if they do not hold together.
+    """
     found = _find_named(graph_def.node, functions)
     for item in found.values():
         item.inputs = [_tensor(item, text) for text in item.raw]

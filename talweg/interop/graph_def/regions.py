@@ -33,7 +33,9 @@ COUNTED = 256  # merges up to which those of one predicate may depend on each ot
 
 
 def _common(paths: list[Path]) -> Path:
-    """The innermost loop that all paths lie in; what waits for dead nodes, too, is in no branch."""
+    """Return the innermost loop that all paths lie in;
+    what waits for dead nodes, too, is in no branch.
+    """
     first, last = min(paths, default=(), key=repr), max(paths, default=(), key=repr)
     differing = [place for place, (a, b) in enumerate(zip(first, last)) if a != b]
     found = first[: min([*differing, len(first), len(last)])]
@@ -187,7 +189,7 @@ class Regions:
             reference = self.items[reference[0]].inputs[0]
 
     def is_loop_switch(self, item: NodeRecord) -> bool:
-        """Whether a Switch leaves or goes on with a loop."""
+        """Return whether a Switch leaves or goes on with a loop."""
         return self._op(item.inputs[1][0]) == "LoopCond"
 
     def origin(self, reference: Reference) -> Reference:

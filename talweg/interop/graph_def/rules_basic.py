@@ -68,7 +68,9 @@ def placeholder_with_default(builder: GraphBuilder, item: NodeRecord, inputs: li
 
 @rule("Identity", "RefIdentity", "Snapshot", "DeepCopy", "GuaranteeConst", "LoopCond")
 def identity(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """The value; what is read from a variable of the first generation is read where it is used."""
+    """Return the value;
+    what is read from a variable of the first generation is read where it is used.
+    """
     return [pass_on(inputs[0])]
 
 
@@ -129,7 +131,7 @@ def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("FakeParam")
 def fake_parameter(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Stands for a result that a branch does not have."""
+    """Stand for a result that a branch does not have."""
     shape = item.attributes["shape"]
     dims = [size or 0 for size in (shape.as_list() if shape.rank is not None else ())]
     return [look_up("zeros")(dims, item.attributes["dtype"])]
@@ -177,7 +179,8 @@ class NodeCall(OpaqueCall):
 def defer_function(
     item: NodeRecord, function: object, operands: tuple, arguments: tuple, *avals: object
 ) -> Any:
-    """A function of arrays that is called when the graph runs; `avals` are known of its results.
+    """Return a function of arrays that is called when the graph runs; `avals` are known of its
+    results.
 
     One result comes alone, several as a tuple.
     """

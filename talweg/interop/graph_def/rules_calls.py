@@ -57,7 +57,9 @@ def loop(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("PartitionedCall", "StatefulPartitionedCall")
 def call(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """A function; one with effects is a branch without a choice, so that all of them happen."""
+    """Return a function;
+    one with effects is a branch without a choice, so that all of them happen.
+    """
     name = item.attributes["f"]
     name = name if isinstance(name, str) else name.name
     function = builder.function(name, item)

@@ -209,7 +209,7 @@ def no_value(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("OptionalHasValue")
 def has_value(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Whether an optional has a value."""
+    """Return whether an optional has a value."""
     if inputs[0].node.prim is host.host_call:  # of an iterator
         return builder.call(item, inputs)
     return [elements.list_size(inputs[0]) > 0]

@@ -73,7 +73,7 @@ def resize(images: Any, size: int, kind: str, corners: bool, centers: bool) -> A
 
 @rule("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 def quantize(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Numbers rounded to the steps of a quantization, limits moved so that 0 is a step."""
+    """Return numbers rounded to the steps of a quantization, limits moved so that 0 is a step."""
     attributes = item.attributes
     x, *limits = inputs
     if not limits:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @rule(*[f"{prefix}{name}" for name in FORMULAS for prefix in PREFIXES])
 def apply_optimizer(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """A step of an optimizer: the variable and its slots get their new values together."""
+    """Return a step of an optimizer: the variable and its slots get their new values together."""
     given = [x.read() if isinstance(x, ResourceEdge) else x for x in inputs]
     places, values = new_values(item.op, given, item.attributes)
     pairs = list(zip(inputs, values))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _seeded(item: NodeRecord) -> Iterator[int | None]:
-    """The graph's seed is the node's first one inside; gives the second one."""
+    """Set the graph's seed to the node's first one in the block; give the second one."""
     first, second = item.attributes["seed"], item.attributes["seed2"]
     if not first and not second:
         yield None
@@ -72,14 +72,14 @@ def classes(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("RandomGamma")
 def gamma(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Numbers of gamma distributions, in shape + alpha.shape."""
+    """Return numbers of gamma distributions, in shape + alpha.shape."""
     with _seeded(item) as seed:
         return [look_up("random.gamma")(inputs[0], inputs[1], dtype=inputs[1].dtype, seed=seed)]
 
 
 @rule("RandomPoisson", "RandomPoissonV2")
 def poisson(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Numbers of Poisson distributions, in shape + rate.shape."""
+    """Return numbers of Poisson distributions, in shape + rate.shape."""
     with _seeded(item) as seed:
         dtype = item.attributes["dtype"]
         return [look_up("random.poisson")(inputs[0], inputs[1], dtype, seed)]

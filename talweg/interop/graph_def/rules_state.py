@@ -72,7 +72,7 @@ def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("VarIsInitializedOp", "IsVariableInitialized")
 def check_initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Whether a variable has a value."""
+    """Return whether a variable has a value."""
     graph = base()
     controls = [graph.symbol(node) for node in graph.controls]
     return [is_initialized(*controls, variable=inputs[0].handle)]
@@ -109,7 +109,7 @@ _KINDS = {
 
 @rule(*_KINDS)
 def assign(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """A variable gets a value, or a sum or difference."""
+    """Give a variable a value, or a sum or difference."""
     updated = change(inputs[0], _KINDS[item.op], inputs[1])
     return updated if item.op.endswith("Op") else [ResourceEdge(inputs[0].handle, True, updated)]
 

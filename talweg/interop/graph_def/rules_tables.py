@@ -126,13 +126,13 @@ def remove_keys(builder: GraphBuilder, item: object, inputs: list) -> Any:
 
 @rule("LookupTableImport", "LookupTableImportV2", "InitializeTable", "InitializeTableV2")
 def fill_table(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """A table gets its contents."""
+    """Fill a table with its contents."""
     return numpy_function(inputs[0].handle.take, list(inputs[1:]), [])
 
 
 @rule("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 def fill_from_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """A table gets the contents that a file gives."""
+    """Fill a table with the contents that a file gives."""
     table, options = inputs[0].handle, dict(item.attributes)
     return numpy_function(lambda name: table.read_file(name, options), [inputs[1]], [])
 

@@ -26,7 +26,7 @@ class ImportScope:
         self.done: dict[str, Any] = {}  # name of a node -> what to wait for
 
     def is_built(self, name: str) -> bool:
-        """Whether a node is built."""
+        """Return whether a node is built."""
         scope: ImportScope | None = self
         while scope is not None:
             if name in scope.done:

@@ -77,7 +77,9 @@ def _write_initialized(writer: Exporter, node: Node, name: str, controls: list) 
 
 
 def _read_or_initial(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    """The value of a variable that has one: a branch of the first generation, as in TensorFlow."""
+    """Return the value of a variable that has one:
+    a branch of the first generation, as in TensorFlow.
+    """
     handle = writer.handle(node.params["variable"])
     label, given = writer.unique(f"{name}/IsInitialized"), {"dtype": node.params["variable"].dtype}
     (has,) = writer.node("VarIsInitializedOp", label, [handle], {}, controls)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @implement_hook("variable_to_proto")
 def to_proto(variable: GraphVariable, export_scope: str | None) -> Any:
-    """A variable as a VariableDef, its names without `export_scope`; None if it is not in that."""
+    """Return a variable as a VariableDef,
+    its names without `export_scope`; None if it is not in that.
+    """
     if export_scope and not variable.name.startswith(f"{export_scope}/"):
         return None
     strip = len(export_scope) + 1 if export_scope else 0

@@ -266,7 +266,7 @@ class Writer:
         raise cannot_write(f"a size of the kind {kind!r}")
 
     def value(self, node: Node) -> Output:
-        """The (first) output of a node."""
+        """Return the (first) output of a node."""
         raise NotImplementedError
 
 

@@ -34,7 +34,7 @@ def describe_as(*names: str) -> Callable[[Any], Any]:
 
 
 def vector(*numbers: int) -> Literal:
-    """Numbers as a constant vector."""
+    """Return numbers as a constant vector."""
     return Literal(np.array(numbers, np.int32))
 
 
@@ -145,7 +145,7 @@ def _in_groups(
 
 
 def _by_channel(writer: Writer, w: Output, dims: tuple, groups: int) -> WrittenNode:
-    """Filters [*K, 1, C M] as [*K, C, M]."""
+    """Return filters [*K, 1, C M] as [*K, C, M]."""
     window = (1,) if len(dims) == 3 else ()
     shape = (*window, *dims[:-2], groups, dims[-1] // groups)
     return WrittenNode("Reshape", (w, writer.integers(shape)), {})
@@ -330,7 +330,7 @@ _STATELESS = {
 
 @describe_as("random_gamma", "random_poisson")
 def write_distribution(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Numbers of a distribution, from a hidden stream."""
+    """Return numbers of a distribution, from a hidden stream."""
     source = node.operands[0]
     if source.prim is not reserve_stream:
         return None
@@ -435,7 +435,7 @@ def _key_and_counter(state: Output, algorithm: int) -> tuple:
 
 @describe_as("skip_state")
 def _skip_state(writer: Writer, node: Node, operands: list, params: dict) -> WrittenNode:
-    """The low word grows; for Philox the next one by what is carried, compared without signs."""
+    """Advance the low word; for Philox the next one by what is carried, compared without signs."""
     state, blocks = operands[0], params["blocks"]
     if isinstance(blocks, int):
         blocks = (blocks + 2**63) % 2**64 - 2**63

@@ -76,7 +76,7 @@ class OuterGraph:
         self.waits.append(self.call(function, inputs, [int32])[0].node)
 
     def finish_initialization(self, signature: bool = True) -> None:
-        """The operation that initializes everything; as a signature, too, for object graphs."""
+        """Add the operation that initializes everything; as a signature, too, for object graphs."""
         if not self.waits:
             return
         name = self.writer.unique("init")

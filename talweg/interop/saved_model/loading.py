@@ -69,7 +69,7 @@ def parse_saved_model(export_dir: Any) -> Any:
 def load_partial(
     export_dir: Any, filters: Any, tags: Any = None, options: Any = None
 ) -> dict[str, Any]:
-    """Objects of a saved model by the paths that lead to them ("root.layer").
+    """Return objects of a saved model by the paths that lead to them ("root.layer").
 
     filters: paths; as a dictionary, with the object that the program has already and what gives it
     its children, or None.  Objects that are there get their saved values.

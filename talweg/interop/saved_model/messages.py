@@ -102,7 +102,8 @@ def cannot_save(text: str, hint: str = "") -> OpError:
 
 
 def asset_path(folder: str, name: str) -> str:
-    """The path of an asset in a saved model; DataLossError for one that is not in its folder.
+    """Return the path of an asset in a saved model; DataLossError for one that is not in its
+    folder.
 
     name: as it stands in the model, which anybody can have written.
     """

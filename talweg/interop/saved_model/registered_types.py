@@ -34,7 +34,7 @@ class VersionedTypeRegistration:
         proto.version.bad_consumers.extend(self._bad_consumers)
 
     def should_load(self, proto: Any) -> bool:
-        """Whether a message is of a version that this one reads."""
+        """Return whether a message is of a version that this one reads."""
         return (
             proto.identifier == self.identifier
             and self.version >= proto.version.min_consumer

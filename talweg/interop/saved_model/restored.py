@@ -47,7 +47,9 @@ class Origin:
 
 
 def number_leaves(nest: object, specs: list[TensorSpec]) -> Any:
-    """A nest of specs and values as a tree of numbered places; the specs of tensors are noted."""
+    """Return a nest of specs and values as a tree of numbered places;
+    the specs of tensors are noted.
+    """
     if isinstance(nest, TensorSpec):
         specs.append(nest)
         return ArgumentPlace(len(specs) - 1)

@@ -44,7 +44,9 @@ class SignatureMap(Mapping, AutoTrackable):
 
 
 def default_signature(functions: dict[str, Any]) -> Any:
-    """The function that is the signature if the user names none; None if there is no such."""
+    """Return the function
+    that is the signature if the user names none; None if there is no such.
+    """
     found = functions.get(DEFAULT_ATTRIBUTE)
     if found is not None:
         return found
@@ -58,7 +60,7 @@ def default_signature(functions: dict[str, Any]) -> Any:
 
 
 def _can_be_signature(concrete: ConcreteFunction) -> bool:
-    """Whether a function has results, and all its parameters and results have names."""
+    """Return whether a function has results, and all its parameters and results have names."""
     if not concrete.outputs:
         return False
     try:

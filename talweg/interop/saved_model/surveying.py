@@ -36,7 +36,7 @@ def same_object(value: object) -> Any:
 
 
 def is_saved(value: object, inside: tuple = ()) -> bool:
-    """Whether a value is saved, or a container that leads to one that is."""
+    """Return whether a value is saved, or a container that leads to one that is."""
     if isinstance(value, (Trackable, BoundFunction, *FUNCTIONS)):
         return True
     if not isinstance(value, CONTAINERS) or any(value is outer for outer in inside):

@@ -29,7 +29,9 @@ def processor() -> tuple[str, dict] | None:
 
 
 def addresses(text: str, names: tuple[str, ...]) -> dict[str, int] | None:
-    """The addresses of functions of a module of LLVM text; None where it cannot be compiled."""
+    """Return the addresses of functions of a module of LLVM text;
+    None where it cannot be compiled.
+    """
     known = processor()
     if known is None:
         return None

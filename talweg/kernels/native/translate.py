@@ -101,7 +101,9 @@ class _Translation:
         self.count = 0
 
     def text(self) -> str:
-        """The function as text: variables in memory, which LLVM's passes put into registers."""
+        """Return the function as text:
+        variables in memory, which LLVM's passes put into registers.
+        """
         names = [argument.arg for argument in self.tree.args.args]
         for name in names:
             self._name(name)
@@ -213,7 +215,9 @@ class _Translation:
         self._jump(node.values[-1], yes, no)
 
     def _truth(self, node: object) -> str:
-        """A condition, one bit; `and` and `or` inside of an expression compute all their parts."""
+        """Return a condition, one bit;
+        `and` and `or` inside of an expression compute all their parts.
+        """
         if isinstance(node, ast.BoolOp):
             word = "and" if isinstance(node.op, ast.And) else "or"
             truth = self._truth(node.values[0])
@@ -300,7 +304,9 @@ class _Translation:
         return self._emit(f"trunc i128 {self._emit(f'lshr i128 {product}, {wide[2]}')} to i64")
 
     def shift_rest(self, x: str, y: str, places: str) -> str:
-        """The bits that `shift_product` drops, the highest first, in 64 bits; 1 for any below."""
+        """Return the bits that `shift_product` drops, the highest first,
+        in 64 bits; 1 for any below.
+        """
         wide = [self._emit(f"zext i64 {part} to i128") for part in (x, y, places)]
         product = self._emit(f"mul i128 {wide[0]}, {wide[1]}")
         up = self._emit(f"sub i128 128, {wide[2]}")

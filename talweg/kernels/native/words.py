@@ -15,12 +15,12 @@ def load8(place: int) -> int:
 
 
 def load32(place: int) -> int:
-    """Four bytes at an address."""
+    """Return four bytes at an address."""
     return _none()
 
 
 def load64(place: int) -> int:
-    """Eight bytes at an address."""
+    """Return eight bytes at an address."""
     return _none()
 
 

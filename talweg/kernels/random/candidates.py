@@ -153,7 +153,7 @@ class Learned(UniformSampler):
 def draw(
     sampler: UniformSampler, stream: Stream, size: int, unique: bool
 ) -> tuple[np.ndarray, int]:
-    """`size` classes, and how many draws they took."""
+    """Return `size` classes, and how many draws they took."""
     words = CandidateWords(stream)
     if not unique:
         return np.array([sampler.sample(words) for _ in range(size)], np.int64), size

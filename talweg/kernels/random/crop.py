@@ -93,7 +93,7 @@ def crop(
 
 
 def _covers(found: CropBox, objects: list[CropBox], covered: float) -> bool:
-    """Whether enough of an object is inside."""
+    """Return whether enough of an object is inside."""
     return found.area >= 1 and any(
         box.area >= 1 and np.float32(found.common(box).area / box.area) >= np.float32(covered)
         for box in objects

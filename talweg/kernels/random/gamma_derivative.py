@@ -29,7 +29,7 @@ _CLOSE = 1e-15
 
 
 def gamma_derivative(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """dx/dα for gamma numbers `x` of shape `alpha` (of one shape; computed in float64)."""
+    """Return dx/dα for gamma numbers `x` of shape `alpha` (of one shape; computed in float64)."""
     alpha, x = (np.asarray(v, np.float64) for v in (alpha, x))
     shape = alpha.shape
     alpha, x = alpha.reshape(-1), x.reshape(-1)

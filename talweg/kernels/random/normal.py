@@ -56,7 +56,7 @@ COSINE = _hexadecimal(
 
 
 def log_float32(x: np.ndarray) -> np.ndarray:
-    """log x for normal positive float32 x, as glibc's `logf` rounds it.
+    """Return log x for normal positive float32 x, as glibc's `logf` rounds it.
 
     x = 2ᵏ z with z in one of 16 intervals of midpoint c; log x = k log 2 + log c + log(1 + r) with
     r = z/c - 1, the last by a cubic.
@@ -107,7 +107,9 @@ def sin_cos_float32(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _turn(sine: np.ndarray, cosine: np.ndarray, quadrant: np.ndarray) -> tuple:
-    """Sine and cosine after `quadrant` right angles, by operations on their bits (no branches)."""
+    """Return sine and cosine after `quadrant` right angles,
+    by operations on their bits (no branches).
+    """
     first, second = sine.view(np.int32), cosine.view(np.int32)
     difference = first ^ second
     difference &= -(quadrant & 1)
@@ -119,7 +121,9 @@ def _turn(sine: np.ndarray, cosine: np.ndarray, quadrant: np.ndarray) -> tuple:
 
 
 def box_muller_float32(words: np.ndarray) -> np.ndarray:
-    """Normal float32 [n, m] from words uint32 [n, m], m even: each pair of words makes a pair."""
+    """Return normal float32 [n, m] from words uint32 [n, m], m even:
+    each pair of words makes a pair.
+    """
     radius = log_float32(np.maximum(to_float32(words[:, 0::2]), np.float32(SMALLEST)))
     radius *= np.float32(-2)
     np.sqrt(radius, out=radius)
@@ -133,7 +137,7 @@ def box_muller_float32(words: np.ndarray) -> np.ndarray:
 
 
 def box_muller_float64(words: np.ndarray) -> np.ndarray:
-    """Normal float64 [n, 2] from words uint32 [n, 4]: each block makes a pair."""
+    """Return normal float64 [n, 2] from words uint32 [n, 4]: each block makes a pair."""
     uniform = to_float64(words)
     radius = np.sqrt(-2.0 * np.log(np.maximum(uniform[:, 0], SMALLEST)))
     angle = 2 * np.pi * uniform[:, 1]
@@ -141,14 +145,16 @@ def box_muller_float64(words: np.ndarray) -> np.ndarray:
 
 
 def _form(dtype: np.dtype) -> tuple:
-    """(function of words, computed dtype, numbers a block): narrow floats are rounded float32."""
+    """Return (function of words, computed dtype, numbers a block):
+    narrow floats are rounded float32.
+    """
     if dtype == np.float64:
         return box_muller_float64, np.float64, 2
     return box_muller_float32, np.float32, BLOCK
 
 
 def normal(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
-    """`size` standard normal numbers, blocks in a row."""
+    """Return `size` standard normal numbers, blocks in a row."""
     transform, computed, per_block = _form(dtype)
     count = -(-size // per_block)
     found = np.empty((count, per_block), computed)
@@ -158,7 +164,7 @@ def normal(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
 
 
 def truncated_normal(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
-    """`size` standard normal numbers, those beyond two deviations drawn again.
+    """Return `size` standard normal numbers, those beyond two deviations drawn again.
 
     Numbers come in groups as large as a block gives (4, of float64 2).  Each group has blocks of
     its own, enough for `RESERVED` words a number, and takes the first numbers within the bounds.
@@ -181,7 +187,8 @@ def truncated_normal(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _refill(stream: Stream, place, normals: np.ndarray, kept: np.ndarray, transform) -> np.ndarray:
-    """For each group the first numbers within the bounds, drawing blocks until there are enough.
+    """Return for each group the first numbers within the bounds, drawing blocks until there are
+    enough.
 
     `normals`, `kept` [n, group] are the groups' first blocks, which start at `place`.
     """

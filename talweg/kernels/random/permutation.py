@@ -49,7 +49,7 @@ def _exchange(partner: np.ndarray) -> np.ndarray:
 
 
 def blocks_of_permutation(size: int) -> int:
-    """Blocks a permutation of `size` elements sets aside."""
+    """Return blocks a permutation of `size` elements sets aside."""
     return -(-size // BLOCK)
 
 
@@ -63,12 +63,12 @@ _U = np.uint64
 
 
 def _turn(x: np.ndarray, by: np.ndarray | np.uint64, width: np.ndarray) -> np.ndarray:
-    """x, words of `width` bits, rotated to the left by `by` bits."""
+    """Return x, words of `width` bits, rotated to the left by `by` bits."""
     return (x << by | x >> (width - by)) & ((_U(1) << width) - _U(1))
 
 
 def _mix(x: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """Simon's round function: (x <<< 1 & x <<< 8) ^ x <<< 2."""
+    """Return Simon's round function: (x <<< 1 & x <<< 8) ^ x <<< 2."""
     return (_turn(x, _U(1), width) & _turn(x, _U(8), width)) ^ _turn(x, _U(2), width)
 
 
@@ -86,7 +86,8 @@ def _key_schedule(key: np.ndarray, width: np.ndarray, rounds: int) -> list[np.nd
 def index_shuffle(
     index: np.ndarray, key: np.ndarray, max_index: np.ndarray, rounds: int = 4
 ) -> np.ndarray:
-    """The image of each index (uint64 [n]) under a pseudorandom permutation of 0 ... max_index.
+    """Return the image of each index (uint64 [n]) under a pseudorandom permutation of 0 ...
+    max_index.
 
     The permutation is the block cipher Simon (Beaulieu, Shors, Smith, Treatman-Clark, Weeks and
     Wingers, "The SIMON and SPECK families of lightweight block ciphers", 2013) with `key`
@@ -113,7 +114,7 @@ def index_shuffle(
 
 
 def _encrypt(x: np.ndarray, key: np.ndarray, width: np.ndarray, rounds: int) -> np.ndarray:
-    """Simon on blocks of twice `width` bits; keys are uint32 [..., 3]."""
+    """Encrypt blocks of twice `width` bits by Simon; keys are uint32 [..., 3]."""
     keys = _key_schedule(key, width, rounds)
     left, right = x & ((_U(1) << width) - _U(1)), x >> width
     for first, second in zip(keys[0::2], keys[1::2]):

@@ -72,7 +72,8 @@ def state_of_stream(stream: Stream) -> np.ndarray:
 
 
 def skip_blocks(state: np.ndarray, blocks: int) -> np.ndarray:
-    """A generator's state, `blocks` blocks further on: int64, [3] for Philox, [2] for ThreeFry.
+    """Return a generator's state, `blocks` blocks further on: int64, [3] for Philox, [2] for
+    ThreeFry.
 
     Modulo 2⁶⁴, as TensorFlow does.  ThreeFry's counter has 64 bits, Philox's 128.
     """
@@ -100,7 +101,9 @@ def _round_keys(key: int) -> tuple[tuple[int, int], ...]:
 
 
 def one_block(counter: int, key: int) -> tuple[int, int, int, int]:
-    """One block in Python's integers: for a single number, cheaper than 60 calls of NumPy."""
+    """Return one block in Python's integers:
+    for a single number, cheaper than 60 calls of NumPy.
+    """
     a, b = counter & MASK32, counter >> 32 & MASK32
     c, d = counter >> 64 & MASK32, counter >> 96
     for low, high in _round_keys(key):
@@ -110,7 +113,8 @@ def one_block(counter: int, key: int) -> tuple[int, int, int, int]:
 
 
 def _rounds(even: np.ndarray, odd: np.ndarray, key: int) -> tuple[np.ndarray, np.ndarray]:
-    """All rounds on words 0 and 2 (`even` [2, n]) and 1 and 3 (`odd`), uint64; both are consumed.
+    """Return all rounds on words 0 and 2 (`even` [2, n]) and 1 and 3 (`odd`), uint64; both are
+    consumed.
 
     A round takes the product of the even words with the multipliers.  Its upper halves, crossed
     over, with the odd words and the key, are the new even words; its lower halves, crossed over,
@@ -146,7 +150,7 @@ def blocks_at(stream: Stream, offsets: np.ndarray) -> np.ndarray:
 
 
 def blocks(stream: Stream, start: int, count: int) -> np.ndarray:
-    """`count` blocks in a row from block `start` on, as uint32 [count, 4]."""
+    """Return `count` blocks in a row from block `start` on, as uint32 [count, 4]."""
     if count <= 2:
         first = stream.counter + start
         found = [one_block((first + n) & MASK128, stream.key) for n in range(count)]
@@ -162,7 +166,8 @@ def words_at(
     word: np.ndarray,
     dtype: type,
 ) -> np.ndarray:
-    """Words of `dtype` (uint32, or uint64, of which a block has two): for each element its own.
+    """Return words of `dtype` (uint32, or uint64, of which a block has two): for each element its
+    own.
 
     `block` counts from the 128-bit number high 2⁶⁴ + low of a stream's next block; all operands are
     arrays of integers, or numbers.
@@ -180,7 +185,7 @@ def words_at(
 
 
 def spans(count: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
-    """`range(count)` in pieces (start, stop) that fit the cache."""
+    """Yield `range(count)` in pieces (start, stop) that fit the cache."""
     for start in range(0, count, size):
         yield start, min(start + size, count)
 
@@ -198,7 +203,9 @@ def to_float32(words: np.ndarray) -> np.ndarray:
 
 
 def to_float64(words: np.ndarray) -> np.ndarray:
-    """Pairs of words [n, 2 m] as float64 [n, m]: 20 bits of the first above 32 of the second."""
+    """Return pairs of words [n, 2 m] as float64 [n, m]:
+    20 bits of the first above 32 of the second.
+    """
     pairs = np.ascontiguousarray(words).view(np.uint64)
     bits = pairs << _32
     bits |= pairs >> _32

@@ -45,7 +45,7 @@ class _Pairs:
 
 
 def _each(draw: Callable, stream: Stream, *parameters: np.ndarray) -> np.ndarray:
-    """`draw(stream, numbers of the values, parameters)` in pieces, joined."""
+    """Return `draw(stream, numbers of the values, parameters)` in pieces, joined."""
     size = len(parameters[0])
     found = np.empty(size)
     for start in range(0, size, _CHUNK):
@@ -63,7 +63,8 @@ def _places(number: np.ndarray, room: int = RESERVED) -> np.ndarray:
 
 
 def gamma(stream: Stream, alpha: np.ndarray) -> np.ndarray:
-    """One number of the gamma distribution of shape α, scale 1, for each of `alpha` (float64 [n]).
+    """Return one number of the gamma distribution of shape α, scale 1, for each of `alpha` (float64
+    [n]).
 
     Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26, 2000: with
     d = α - 1/3 and v = (1 + x / (3 √d))³, x normal, d v is accepted if
@@ -160,11 +161,11 @@ class _PoissonHat:
         self.squeeze = 0.9277 - 3.6224 / (self.b - 2)
 
     def outside(self, rows: np.ndarray, k: np.ndarray, us: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Which candidates are refused at once."""
+        """Return which candidates are refused at once."""
         return (k < 0) | (k > self.largest) | ((us < 0.013) & (v > us))
 
     def log_density(self, rows: np.ndarray, k: np.ndarray) -> np.ndarray:
-        """log of rateᵏ exp(-rate) / k!"""
+        """Return log of rateᵏ exp(-rate) / k!"""
         from scipy.special import gammaln
 
         return -self.rate[rows] + k * self.log_rate[rows] - gammaln(k + 1)
@@ -174,7 +175,8 @@ class _PoissonHat:
 
 
 def binomial(stream: Stream, count: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """One binomial number for each of `count`, `probability` ([n], of one dtype), as float64.
+    """Return one binomial number for each of `count`, `probability` ([n], of one dtype), as
+    float64.
 
     For a mean below 10 geometric gaps between successes are summed until they exceed the count
     (Devroye, "Non-uniform random variate generation", 1986, X.4); above, Hörmann, "The generation
@@ -234,11 +236,11 @@ class _BinomialHat:
         self.mode = np.floor((count + 1) * p)
 
     def outside(self, rows: np.ndarray, k: np.ndarray, us: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Which candidates are refused at once."""
+        """Return which candidates are refused at once."""
         return (k < 0) | (k > self.count[rows])
 
     def log_density(self, rows: np.ndarray, k: np.ndarray) -> np.ndarray:
-        """log of the probability of k over that of the mode."""
+        """Return log of the probability of k over that of the mode."""
         n, m, r = self.count[rows], self.mode[rows], self.odds[rows]
         return (
             (m + 0.5) * np.log((m + 1) / (r * (n - m + 1)))
@@ -268,7 +270,7 @@ _RESTS = np.array(
 
 
 def _stirling_rest(k: np.ndarray) -> np.ndarray:
-    """log k! less Stirling's (k + 1/2) log(k + 1) - (k + 1) + log √2π."""
+    """Return log k! less Stirling's (k + 1/2) log(k + 1) - (k + 1) + log √2π."""
     next_ = k + 1
     square = next_ * next_
     series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / next_

@@ -30,12 +30,16 @@ Shape = tuple[int, ...]
 
 
 def stream_of_seed(first: int, second: int) -> Stream:
-    """The stream of a pair of seeds of a stateless operation: their lower halves are the key."""
+    """Return the stream of a pair of seeds of a stateless operation:
+    their lower halves are the key.
+    """
     return Stream((second & MASK32) << 32 | first & MASK32, 0)
 
 
 def threefry(stream: Stream, count: int) -> np.ndarray:
-    """The next `count` blocks, as uint32 [count, 2].  The lower 64 bits of the counter count."""
+    """Return the next `count` blocks, as uint32 [count, 2].
+    The lower 64 bits of the counter count.
+    """
     numbers = np.arange(count, dtype=np.uint64) + np.uint64(stream.counter & MASK64)
     keys = [stream.key & MASK32, stream.key >> 32]
     keys.append(keys[0] ^ keys[1] ^ _PARITY)
@@ -59,14 +63,16 @@ def _pairs(shape: Shape) -> tuple[int, Shape]:
 
 
 def _join(paired: np.ndarray, axis: int, shape: Shape) -> np.ndarray:
-    """An array of `shape` from one whose axis `axis` is split in (half, 2), the excess cut."""
+    """Return an array of `shape` from one whose axis `axis` is split
+    in (half, 2), the excess cut.
+    """
     whole = (*paired.shape[:axis], paired.shape[axis] * 2, *paired.shape[axis + 2 :])
     cut = (slice(None),) * axis + (slice(shape[axis]),)
     return paired.reshape(whole)[cut]
 
 
 def full_int(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
-    """Integers over the whole range of a 32- or 64-bit dtype."""
+    """Return integers over the whole range of a 32- or 64-bit dtype."""
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
     if dtype.itemsize == 8:
@@ -80,14 +86,14 @@ def full_int(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
 
 
 def uniform_int(stream: Stream, shape: Shape, low: int, high: int, dtype: np.dtype) -> np.ndarray:
-    """Integers low + w mod (high - low), w of the width of the dtype."""
+    """Return integers low + w mod (high - low), w of the width of the dtype."""
     unsigned = np.dtype(f"u{dtype.itemsize}")
     words = full_int(stream, shape, unsigned) % unsigned.type(high - low)
     return np.asarray(words + unsigned.type(low & (1 << 8 * dtype.itemsize) - 1)).view(dtype)
 
 
 def uniform(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
-    """Numbers of [0, 1): the upper bits of a word, of a half the lower 10."""
+    """Return numbers of [0, 1): the upper bits of a word, of a half the lower 10."""
     if dtype == np.float64:
         words = full_int(stream, shape, np.dtype(np.uint64))
         return (words >> np.uint64(12)) * 2.0**-52
@@ -98,7 +104,7 @@ def uniform(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
 
 
 def _narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Float32 as `dtype`; a bfloat16 is its upper half, rounded toward zero."""
+    """Return float32 as `dtype`; a bfloat16 is its upper half, rounded toward zero."""
     if dtype.name != "bfloat16":
         return np.asarray(x).astype(dtype, copy=False)
     bits = np.asarray(x, np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
@@ -111,7 +117,7 @@ def _compute_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def normal(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
-    """Standard normal numbers by Box and Muller; see `random_normal`."""
+    """Return standard normal numbers by Box and Muller; see `random_normal`."""
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
     axis, paired = _pairs(shape or (1,))
@@ -125,7 +131,9 @@ def normal(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
 
 
 def truncated_normal(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
-    """Standard normal numbers within two deviations: the quantiles √2 erf⁻¹(erf(√2) (2 u - 1))."""
+    """Return standard normal numbers within two deviations:
+    the quantiles √2 erf⁻¹(erf(√2) (2 u - 1)).
+    """
     from scipy.special import erfinv
 
     u = uniform(stream, shape, _compute_dtype(dtype)).astype(np.float64)

@@ -57,16 +57,16 @@ class _WordReader:
         return self.words[offset : offset + count]
 
     def uniform(self, words: np.ndarray) -> np.ndarray:
-        """Uniform numbers, [blocks, per_block]."""
+        """Return uniform numbers, [blocks, per_block]."""
         return uniform_of_words(words, self.dtype)
 
     def normal(self, words: np.ndarray) -> np.ndarray:
-        """Normal numbers, [blocks, per_block]."""
+        """Return normal numbers, [blocks, per_block]."""
         found = box_muller_float64(words) if self.double else box_muller_float32(words)
         return found.astype(self.dtype, copy=False)
 
     def exponential(self, u: np.ndarray) -> np.ndarray:
-        """-log u in u's dtype; infinity for 0."""
+        """Return -log u in u's dtype; infinity for 0."""
         if self.double:
             return -np.log(u)
         found = -log_float32(np.maximum(u.astype(np.float32), np.float32(1e-30)))
@@ -74,7 +74,7 @@ class _WordReader:
 
 
 def uniform_of_words(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Words [n, m] as numbers in [0, 1): [n, m / 2] of float64, [n, m] of the others.
+    """Return words [n, m] as numbers in [0, 1): [n, m / 2] of float64, [n, m] of the others.
 
     A half takes the lower 10 bits of a word, a bfloat16 the lower 7, a float32 the lower 23.
     """
@@ -89,7 +89,9 @@ def uniform_of_words(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def standardize(mean: Any, deviation: Any, low: Any, high: Any) -> Bounds | None:
-    """The bounds in deviations from the mean, reflected if need be; None if they make no sense."""
+    """Return the bounds in deviations from the mean,
+    reflected if need be; None if they make no sense.
+    """
     finite = np.isfinite(low) or np.isfinite(high)
     if not (deviation > 0 and low < high and finite):
         return None
@@ -138,26 +140,28 @@ def _by_exponential(reader: _WordReader, bounds: Bounds, wanted: int) -> tuple:
 
 
 def _draw(reader: _WordReader, bounds: Bounds, size: int) -> np.ndarray:
-    """`size` values within one set of bounds; the reader ends after the last block looked into."""
+    """Return `size` values within one set of bounds;
+    the reader ends after the last block looked into.
+    """
     method = _method(bounds, reader.dtype)
-    found = np.empty(size, reader.dtype)
+    drawn = np.empty(size, reader.dtype)
     done = 0
     while done < size:
         wanted = min(size - done, 1 << 14)
         z, accepted, blocks_a_round = method(reader, bounds, wanted)
         places = np.flatnonzero(accepted)[: size - done]
         values = z.reshape(-1)[places] * bounds.deviation + bounds.mean
-        found[done : done + len(values)] = values
+        drawn[done : done + len(values)] = values
         done += len(values)
         rounds = places[-1] // z.shape[1] + 1 if done == size else len(z)
         reader.position += int(rounds) * blocks_a_round
-    return found
+    return drawn
 
 
 def draw_bounded_normal(
     stream: Stream, bounds: list[Bounds], size: int, dtype: np.dtype
 ) -> np.ndarray:
-    """`size` values for each of `bounds`, as [size, len(bounds)]."""
+    """Return `size` values for each of `bounds`, as [size, len(bounds)]."""
     reader = _WordReader(stream, dtype)
     found = np.empty((len(bounds), size), dtype)
     for row, these in enumerate(bounds):

@@ -19,7 +19,7 @@ _SEARCHED_BY_ROW = 16  # rows up to which each row is searched by NumPy
 
 
 def uniform(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
-    """`size` numbers of [0, 1), equally spaced values of the dtype (23 bits for float32)."""
+    """Return `size` numbers of [0, 1), equally spaced values of the dtype (23 bits for float32)."""
     if size <= BLOCK and dtype == np.float32:  # for a few, cheaper than NumPy's calls
         words = one_block(stream.counter, stream.key)
         return np.array([(word & _FRACTION) * 2.0**-23 for word in words[:size]], np.float32)
@@ -32,7 +32,9 @@ def uniform(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
 
 
 def full_int(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
-    """`size` integers over the whole range of a 32- or 64-bit dtype; the low word comes first."""
+    """Return `size` integers over the whole range
+    of a 32- or 64-bit dtype; the low word comes first.
+    """
     per_block = 4 * BLOCK // dtype.itemsize
     count = -(-size // per_block)
     words = np.empty((count, BLOCK), np.uint32)
@@ -51,7 +53,7 @@ def uniform_int(stream: Stream, size: int, low: int, high: int, dtype: np.dtype)
 
 
 def categorical(stream: Stream, logits: np.ndarray, size: int, dtype: np.dtype) -> np.ndarray:
-    """`size` classes for each row of `logits` [rows, classes], drawn with softmax(logits).
+    """Return `size` classes for each row of `logits` [rows, classes], drawn with softmax(logits).
 
     A class is where u times the total first lies below the running sum of exp(logit - largest), u a
     float64.  Logits that are not finite count as probability 0, infinity too.
@@ -73,12 +75,14 @@ def categorical(stream: Stream, logits: np.ndarray, size: int, dtype: np.dtype) 
 
 
 def doubles(stream: Stream, size: int) -> np.ndarray:
-    """`size` float64 numbers of [0, 1)."""
+    """Return `size` float64 numbers of [0, 1)."""
     return to_float64(blocks(stream, 0, -(-size // 2))).reshape(-1)[:size]
 
 
 def _search_rows(sums: np.ndarray, sought: np.ndarray, classes: int) -> np.ndarray:
-    """In each row of `sums` the number of entries <= each of the row's `sought`: bisection."""
+    """Return in each row of `sums` the number of entries <= each
+    of the row's `sought`: bisection.
+    """
     low = np.zeros(sought.shape, np.intp)
     high = np.full(sought.shape, classes, np.intp)
     for _ in range(classes.bit_length()):

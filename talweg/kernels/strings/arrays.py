@@ -21,7 +21,7 @@ def items(x: Any) -> list:
 
 
 def like(strings: Iterable, shape: tuple) -> np.ndarray:
-    """Strings as an array of a shape."""
+    """Return strings as an array of a shape."""
     return of_list(list(strings)).reshape(shape)
 
 

@@ -30,7 +30,7 @@ _seen: dict[str, int] = {}  # how many elements each kernel was asked for
 
 
 def _works() -> bool:
-    """Whether objects are laid out as the code takes them to be."""
+    """Return whether objects are laid out as the code takes them to be."""
     if sys.implementation.name != "cpython" or np.dtype(object).itemsize != 8:
         return False
     sample = b"talweg and some"
@@ -69,7 +69,7 @@ def _compile_kernel(driver: str, name: str) -> Callable[..., int] | None:
 
 
 def worthwhile(name: str, count: int) -> bool:
-    """Whether a kernel has seen enough elements to be compiled for, and has some now."""
+    """Return whether a kernel has seen enough elements to be compiled for, and has some now."""
     seen = _seen[name] = min(_seen.get(name, 0) + count, MANY)
     return seen == MANY and count >= SOME
 

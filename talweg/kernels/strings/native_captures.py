@@ -132,7 +132,9 @@ def note(slots: int, bits: int, place: int) -> int:
 
 
 def write_parts(s: int, plan: int, to: int, last: int) -> int:
-    """The parts of the rewrite from an address on; where they end, 0 where there is no room."""
+    """Return the parts of the rewrite from an address on;
+    where they end, 0 where there is no room.
+    """
     parts = load64(plan + PARTS_AT)
     slots = load64(plan + SLOTS_AT)
     count = load64(plan + COUNT_AT)

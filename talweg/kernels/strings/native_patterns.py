@@ -20,7 +20,7 @@ OFFSET = (1 << 24) - 1
 
 
 def match_whole(s: int, out: int, table: int, first: int, c: int) -> int:
-    """Whether all of a text is a match; texts of ASCII only."""
+    """Return whether all of a text is a match; texts of ASCII only."""
     size = length(s)
     state = first
     k = 0
@@ -61,7 +61,9 @@ def match_end(s: int, size: int, start: int, table: int, state: int) -> int:
 
 
 def replace_matches(s: int, out: int, table: int, text: int, starts: int) -> int:
-    """The matches of a text, none of them empty, each written as another; texts of ASCII only."""
+    """Return the matches of a text, none of them empty,
+    each written as another; texts of ASCII only.
+    """
     size = length(s)
     first = starts & OFFSET
     later = (starts >> 24) & OFFSET

@@ -7,7 +7,7 @@ from talweg.kernels.native.words import load64, store64
 
 
 def equal(s: int, t: int) -> int:
-    """Whether two strings are the same bytes."""
+    """Return whether two strings are the same bytes."""
     size = length(s)
     if length(t) != size:
         return 0
@@ -24,7 +24,9 @@ def equal(s: int, t: int) -> int:
 
 
 def tag_of(s: int) -> int:
-    """The bytes of a string and their number, if they fit into 64 bits; else a hash of them."""
+    """Return the bytes of a string and their number,
+    if they fit into 64 bits; else a hash of them.
+    """
     size = length(s)
     if size < 8:
         return (word(s, 0) & ((1 << (8 * size)) - 1)) | (size << 56)
@@ -72,7 +74,9 @@ def mix_hash(key: int) -> int:
 
 
 def number_slot_of(key: int, slots: int, mask: int) -> int:
-    """The address of the pair (number, key) of an integer in an open table, or of an empty one."""
+    """Return the address of the pair (number,
+    key) of an integer in an open table, or of an empty one.
+    """
     at = mix_hash(key) & mask
     while 1:
         place = slots + 16 * at

@@ -109,7 +109,7 @@ def count_characters(s: int, out: int, a: int, b: int, c: int) -> int:
 
 
 def take_bytes(s: int, out: int, start: int, size: int, c: int) -> int:
-    """`size` bytes from `start` on, all of them for a negative size."""
+    """Return `size` bytes from `start` on, all of them for a negative size."""
     whole = length(s)
     first = start + whole if start < 0 else start
     if first < 0 or first > whole:
@@ -130,7 +130,9 @@ def after_characters(s: int, place: int, count: int) -> int:
 
 
 def take_characters(s: int, out: int, start: int, size: int, c: int) -> int:
-    """`size` characters of UTF-8 from `start` on; for strings that begin with a character."""
+    """Return `size` characters of UTF-8 from `start` on;
+    for strings that begin with a character.
+    """
     if start < 0 or size < 0 or length(s) == 0:
         return 0
     if (byte(s, 0) & 0xC0) == 0x80:
@@ -164,12 +166,12 @@ def change_case(s: int, out: int, low: int, high: int, c: int) -> int:
 
 
 def blank(letter: int) -> int:
-    """Whether a byte is a blank of ASCII."""
+    """Return whether a byte is a blank of ASCII."""
     return letter == 32 or 9 <= letter <= 13
 
 
 def strip(s: int, out: int, a: int, b: int, c: int) -> int:
-    """Without blanks at both ends."""
+    """Return the text without blanks at both ends."""
     first = 0
     last = length(s)
     while first < last and blank(byte(s, first)) != 0:
@@ -180,19 +182,19 @@ def strip(s: int, out: int, a: int, b: int, c: int) -> int:
 
 
 def fast_bucket(s: int, out: int, count: int, b: int, c: int) -> int:
-    """FarmHash modulo the count."""
+    """Return FarmHash modulo the count."""
     store64(out, fingerprint(s) % count)
     return 1
 
 
 def plain_bucket(s: int, out: int, count: int, b: int, c: int) -> int:
-    """MurmurHash64A modulo the count."""
+    """Return MurmurHash64A modulo the count."""
     store64(out, murmur_hash(s) % count)
     return 1
 
 
 def strong_bucket(s: int, out: int, count: int, first: int, second: int) -> int:
-    """SipHash modulo the count."""
+    """Return SipHash modulo the count."""
     store64(out, siphash(s, first, second) % count)
     return 1
 
@@ -248,7 +250,9 @@ def exponent_read(s: int, k: int) -> tuple[int, int]:
 
 
 def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
-    """A decimal number that float64 has after one exact product or quotient (Clinger 1990)."""
+    """Return a decimal number
+    that float64 has after one exact product or quotient (Clinger 1990).
+    """
     size = length(s)
     k = 0
     negative = 0
@@ -302,7 +306,9 @@ def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
 
 
 def write_digits(value: int, end: int, least: int) -> int:
-    """The decimal digits of a number, at least so many, before the address `end`: the first's."""
+    """Return the decimal digits of a number, at least so many,
+    before the address `end`: the first's.
+    """
     at = end
     while value != 0 or least > 0:
         at = at - 1
@@ -323,7 +329,9 @@ def write_integer(value: int, out: int, buffer: int, a: int, b: int) -> int:
 
 
 def write_float(bits: int, out: int, buffer: int, digits: int, b: int) -> int:
-    """A float64 with so many digits behind the point, rounded to even from all that it is."""
+    """Return a float64 with so many digits behind the point,
+    rounded to even from all that it is.
+    """
     exponent = (bits >> 52) & 0x7FF
     fraction = bits & (EXACT - 1 >> 1)
     if exponent > 1064 - 4 * (digits > 6):

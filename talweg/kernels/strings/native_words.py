@@ -9,7 +9,7 @@ from talweg.kernels.strings.native_text import blank, keep
 
 
 def starts_with(s: int, place: int, sep: int) -> int:
-    """Whether a string goes on with another at a place where there is room for it."""
+    """Return whether a string goes on with another at a place where there is room for it."""
     k = 0
     while k < length(sep) and byte(s, place + k) == byte(sep, k):
         k = k + 1
@@ -17,7 +17,7 @@ def starts_with(s: int, place: int, sep: int) -> int:
 
 
 def put_part(s: int, at: int, first: int, last: int) -> int:
-    """Part of a string put at an address, if it is one; the address behind."""
+    """Return part of a string put at an address, if it is one; the address behind."""
     if at != 0:
         keep(at, new_bytes(s + DATA_AT + first, last - first))
         return at + 8
@@ -69,7 +69,9 @@ def count_words(s: int, out: int, sep: int, b: int, c: int) -> int:
 
 
 def words_cut(s: int, out: int, values: int, sep: int, c: int) -> int:
-    """The words of a string, put into an array from the place on that is written at `out`."""
+    """Return the words of a string,
+    put into an array from the place on that is written at `out`.
+    """
     at = values + 8 * load64(out)
     if sep == 0:
         cut_at_blanks(s, at)
@@ -79,7 +81,9 @@ def words_cut(s: int, out: int, values: int, sep: int, c: int) -> int:
 
 
 def bytes_cut(s: int, out: int, values: int, b: int, c: int) -> int:
-    """The bytes of a string, put into an array from the place on that is written at `out`."""
+    """Return the bytes of a string,
+    put into an array from the place on that is written at `out`.
+    """
     at = values + 8 * load64(out)
     k = 0
     while k < length(s):

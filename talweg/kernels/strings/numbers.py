@@ -31,7 +31,9 @@ def _not_read(text: bytes) -> Exception:
 
 
 def read_float(text: bytes) -> float:
-    """A number in decimal or hexadecimal digits, inf or nan; blanks around it do not count."""
+    """Return a number in decimal or hexadecimal digits, inf or nan;
+    blanks around it do not count.
+    """
     plain = text.strip(BLANKS)
     if _FLOAT.fullmatch(plain):
         return float(plain.split(b"(")[0])
@@ -53,7 +55,7 @@ def read_float32(text: bytes) -> Any:
 
 
 def _round_once(text: bytes, value: float, rounded: Any) -> Any:
-    """The float32 next to a decimal number of which `value` is the float64 next to it.
+    """Return the float32 next to a decimal number of which `value` is the float64 next to it.
 
     The two roundings differ from one only where the first ends halfway between two float32.
     """
@@ -94,7 +96,9 @@ def reader(dtype: DType) -> Callable[[bytes], Any]:
 def format_of(
     dtype: DType, precision: int, scientific: bool, shortest: bool, width: int, fill: str
 ) -> Callable[[Any], bytes]:
-    """A function that writes numbers of a dtype; InvalidArgumentError for what does not apply."""
+    """Return a function that writes numbers of a dtype;
+    InvalidArgumentError for what does not apply.
+    """
     number = dtype.is_floating or dtype.is_complex
     if len(fill.encode()) > 1 or fill not in " +-0#":
         raise invalid("TW207", f"as_string: fill {fill!r}", "' ', '+', '-', '0', '#' or ''")

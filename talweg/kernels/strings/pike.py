@@ -103,7 +103,7 @@ class PikeMachine:
         return [(found[k], found[k + 1]) for k in range(0, self.slots, 2)] if found else None
 
     def matches(self, text: bytes) -> bool:
-        """Whether all of the text is a match."""
+        """Return whether all of the text is a match."""
         return self._run(text, 0, True) is not None
 
     def _run(self, data: bytes, start: int, full: bool) -> tuple | None:
@@ -160,7 +160,7 @@ class PikeMachine:
 
 
 def _holds(place: str, text: str, k: int) -> bool:
-    """Whether a place in the text is a beginning, an end or a boundary of words."""
+    """Return whether a place in the text is a beginning, an end or a boundary of words."""
     if place.startswith("begin"):
         return k == 0 or place == "begin line" and text[k - 1] == "\n"
     if place.startswith("end"):
@@ -170,5 +170,5 @@ def _holds(place: str, text: str, k: int) -> bool:
 
 
 def _fits(letter: str, characters: Characters) -> bool:
-    """Whether an instruction takes a character; unreadable ones fit none."""
+    """Return whether an instruction takes a character; unreadable ones fit none."""
     return not 0xDC80 <= ord(letter) < 0xDD00 and characters.fit(letter)

@@ -111,7 +111,7 @@ class Pattern:
         return ReplacementKernel(lambda: self.ordered, rewrite.constant, everywhere)
 
     def matches(self, text: bytes) -> bool:
-        """Whether all of the text is a match."""
+        """Return whether all of the text is a match."""
         if self.quick is not None and text.isascii():
             return self.quick.fullmatch(text) is not None
         return self.full(text)
@@ -155,7 +155,7 @@ def _automaton(parsed: Any, ordered: bool) -> Automaton | None:
 
 
 def _escape_rewrite(text: bytes) -> bytes:
-    """A text as what Python's `re` is to write, character by character."""
+    """Return a text as what Python's `re` is to write, character by character."""
     return text.replace(b"\\", b"\\\\")
 
 
@@ -185,7 +185,7 @@ def compile_pattern(pattern: bytes) -> Pattern:
 
 
 def _by_re2(pattern: bytes) -> tuple | None:
-    """RE2's engine; None where the package is not there."""
+    """Return RE2's engine; None where the package is not there."""
     try:
         import re2
     except ImportError:
@@ -230,7 +230,7 @@ def _parse_pattern(pattern: bytes) -> tuple[Branch, int] | str:
 
 
 def _quick(tree: Branch) -> Any:
-    """Python's own pattern where nothing in it can be tried in many ways; else None."""
+    """Return Python's own pattern where nothing in it can be tried in many ways; else None."""
     nodes = tree.ways[0].nodes if len(tree.ways) == 1 else []
     if not nodes or not all(map(_is_fixed, nodes[:-1])):
         return None
@@ -243,7 +243,7 @@ def _quick(tree: Branch) -> Any:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Whether a node stands for one character, or a choice of texts without repetition.
+    """Return whether a node stands for one character, or a choice of texts without repetition.
 
     None of them is empty: on empty matches Python and RE2 go on differently.
     """
@@ -253,7 +253,9 @@ def _is_fixed(node: Node) -> bool:
 
 
 def _in_pythons_words(node: Node) -> str:
-    """A node of which all is fixed, and repetitions of such, for Python and texts of ASCII."""
+    """Return a node of which all is fixed, and repetitions of such,
+    for Python and texts of ASCII.
+    """
     if isinstance(node, Characters):
         parts = [(low, min(high, 127)) for low, high in node.ranges if low < 128]
         if len(parts) == 1 and parts[0][0] == parts[0][1] and not node.negated:

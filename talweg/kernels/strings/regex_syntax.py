@@ -60,7 +60,7 @@ class Characters:
     fold: bool = False
 
     def fit(self, letter: str) -> bool:
-        """Whether a character is one of them."""
+        """Return whether a character is one of them."""
         forms = {letter}
         if self.fold:
             forms |= {form for form in (letter.lower(), letter.upper()) if len(form) == 1}
@@ -111,7 +111,9 @@ Node = Characters | Assertion | GroupNode | RepeatNode
 
 
 def parse(text: str) -> tuple[Branch, int]:
-    """The tree of a pattern, and how many groups are kept.  MalformedError, UnsupportedError."""
+    """Return the tree of a pattern, and how many groups are kept.
+    MalformedError, UnsupportedError.
+    """
     reader = _Reader(text)
     tree = reader.branch("", closing=False)
     if reader.at < len(text):
@@ -135,7 +137,7 @@ def largest_repeat(node: Branch | Sequence | Node) -> int:
 
 
 def may_be_empty(node: Node) -> bool:
-    """Whether a node matches without a character."""
+    """Return whether a node matches without a character."""
     if isinstance(node, GroupNode):
         return any(all(map(may_be_empty, way.nodes)) for way in node.inner.ways)
     if isinstance(node, RepeatNode):

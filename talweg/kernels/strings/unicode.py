@@ -44,7 +44,7 @@ class Policy(NamedTuple):
 
 @cache
 def codec(encoding: str) -> str:
-    """Python's name of an encoding; InvalidArgumentError for one that is not known."""
+    """Return Python's name of an encoding; InvalidArgumentError for one that is not known."""
     try:
         found = codecs.lookup(encoding)
     except (LookupError, ValueError):
@@ -55,7 +55,7 @@ def codec(encoding: str) -> str:
 
 
 def check_policy(function: str, policy: Policy) -> None:
-    """InvalidArgumentError for a policy that there is not."""
+    """Raise InvalidArgumentError for a policy that there is not."""
     if policy.errors not in ("strict", "replace", "ignore"):
         raise invalid(
             "TW207", f"{function}: errors {policy.errors!r}", "'strict', 'replace' or 'ignore'"
@@ -65,7 +65,7 @@ def check_policy(function: str, policy: Policy) -> None:
 
 
 def check_encoding(function: str, encoding: str) -> None:
-    """InvalidArgumentError for an encoding that characters are not written in."""
+    """Raise InvalidArgumentError for an encoding that characters are not written in."""
     if encoding not in ENCODINGS:
         raise invalid(
             "TW207", f"{function}: output_encoding {encoding!r}", " or ".join(map(repr, ENCODINGS))
@@ -73,7 +73,9 @@ def check_encoding(function: str, encoding: str) -> None:
 
 
 def _pieces(text: bytes, name: str) -> tuple[list[tuple[int, str]], list[tuple[int, int]]]:
-    """The readable pieces, each with its place, and the spans between that are not readable."""
+    """Return the readable pieces, each with its place,
+    and the spans between that are not readable.
+    """
     try:
         return [(0, text.decode(name))], []
     except UnicodeDecodeError:
@@ -136,7 +138,7 @@ def decode(text: bytes, encoding: str, policy: Policy) -> tuple[np.ndarray, np.n
 
 
 def _replace_controls(found: np.ndarray, places: np.ndarray, policy: Policy) -> tuple:
-    """Characters, control characters being errors."""
+    """Return characters, control characters being errors."""
     if policy.errors == "ignore":
         kept = found >= CONTROLS
         return found[kept], places[kept]
@@ -146,7 +148,9 @@ def _replace_controls(found: np.ndarray, places: np.ndarray, policy: Policy) -> 
 def decode_all(
     x: object, encoding: str, policy: Policy
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The characters of all strings of a vector, where each string's begin and end, and offsets."""
+    """Return the characters of all strings of a vector,
+    where each string's begin and end, and offsets.
+    """
     texts = items(x)
     rows = _of_ascii(texts, encoding, policy)
     if rows is not None:

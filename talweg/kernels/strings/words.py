@@ -14,7 +14,8 @@ _LETTERS = [bytes([code]) for code in range(256)]
 
 
 def words(x: object, separator: bytes, limit: int) -> list[list[bytes]]:
-    """Words between a separator, or blanks if it is empty; after `limit` cuts the rest is one.
+    """Return words between a separator, or blanks if it is empty; after `limit` cuts the rest is
+    one.
 
     Unlike Python's, the rest is there even if it is empty.
     """
@@ -67,7 +68,7 @@ def parts_of(x: object, delimiter: bytes, skip_empty: bool) -> tuple[np.ndarray,
 
 
 def _cut(x: object, counting: str, how: tuple, cutting: str, where: tuple) -> tuple | None:
-    """Strings cut in machine code; None where Python is to do it."""
+    """Return strings cut in machine code; None where Python is to do it."""
     try:
         counts = native.run(counting, x, np.int64, _refuse, *how)
         if counts is None:
@@ -88,7 +89,7 @@ def _refuse(element: str) -> Any:
 
 
 def as_sparse(words: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Words and how many each row has as the indices, values and dense shape of a matrix."""
+    """Return words and how many each row has as the indices, values and dense shape of a matrix."""
     values, counts = words
     rows = np.repeat(np.arange(len(counts)), counts)
     ends = np.cumsum(counts)

@@ -181,7 +181,7 @@ class _LoopBuilder:
             self.last += write_last(self.builder, self.inner_buffers[stack], place, value)
 
     def _is_passed_on(self, before: Value, after: Value, used: dict) -> bool:
-        """Whether a stack is only passed on to inner loops that change it."""
+        """Return whether a stack is only passed on to inner loops that change it."""
         found = pass_on(before, after)
         if not found or any(stack is before for stack, _ in self.rows.values()):
             return False
@@ -281,7 +281,7 @@ class _LoopBuilder:
 
 
 def _apart(i: Index, j: Index) -> bool:
-    """Whether two indices certainly differ."""
+    """Return whether two indices certainly differ."""
     difference = i - j
     return not difference.terms and difference.constant != 0
 
@@ -331,7 +331,7 @@ def choose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
 
 
 def _is_given(value: Value, buffers: dict) -> bool:
-    """Whether a body's result needs no computation."""
+    """Return whether a body's result needs no computation."""
     return value.content is not None or value in buffers
 
 

@@ -113,7 +113,7 @@ class _ScatterLoops:
         return math.prod([axis.extent for axis in self._first() if type(axis) is Axis])
 
     def is_written_once(self) -> bool:
-        """Whether writing each row of the result once is profitable."""
+        """Return whether writing each row of the result once is profitable."""
         plan, z = self.plan, self.z
         row = math.prod([axis.extent for axis in self.inner]) * z.dtype.size
         plain = plan.op in ("add", None) and plan.mark is None and not callable(plan.start)

@@ -59,7 +59,7 @@ class Growth:
 
 
 def is_blank(value: Value) -> bool:
-    """Whether a stack's rows are read only after they were written."""
+    """Return whether a stack's rows are read only after they were written."""
     maker = value.maker
     if maker is None or maker.prim.role is not Role.LOOP:
         return False

@@ -28,7 +28,9 @@ SUMS = 1 << 20  # bytes of all chunks' sums
 
 
 def is_depthwise(windows: Windows, lanes: int) -> bool:
-    """Whether depthwise lowering is profitable: small groups, enough of them for a vector."""
+    """Return whether depthwise lowering is profitable:
+    small groups, enough of them for a vector.
+    """
     return windows.depth <= 2 and windows.width <= 2 and windows.groups >= lanes
 
 

@@ -133,7 +133,7 @@ def grow_to_tiles(windows: Windows, form: WinogradTransform) -> Windows:
 
 
 def is_short(windows: Windows) -> bool:
-    """Whether the filters are 3x3 with all channels in one group."""
+    """Return whether the filters are 3x3 with all channels in one group."""
     lines = windows.lines
     plain = [(line.taps, line.scale, line.step, line.stride) == (TAPS, 1, 1, 1) for line in lines]
     return len(lines) == 2 and all(plain) and windows.groups == 1

@@ -51,7 +51,7 @@ def write_early(builder: LoweringBuilder) -> None:
 
 
 def _is_made_here(builder: LoweringBuilder, base: Value) -> bool:
-    """Whether a value is computed by a nest, or by a block that supports early stores."""
+    """Return whether a value is computed by a nest, or by a block that supports early stores."""
     if base.content is not None or base in builder.grouping.given or not is_plain(base.dtype):
         return False
     if base in builder.in_place or base.maker is None:
@@ -118,7 +118,7 @@ def copy_if_lost(builder: LoweringBuilder, value: Value, lost: set[Value]) -> Va
 
 
 def _copies(builder: LoweringBuilder, unit: Nest) -> bool:
-    """Whether a unit only copies inputs of the body that are not overwritten yet."""
+    """Return whether a unit only copies inputs of the body that are not overwritten yet."""
     if type(unit) is not Nest or any(value in builder.written for value in unit.loads):
         return False
     names = [

@@ -396,7 +396,7 @@ class _Trial:
 
 
 def is_fold_value(value: Value) -> bool:
-    """Whether a value is the result of a reduction."""
+    """Return whether a value is the result of a reduction."""
     return value.maker is not None and is_fold(value.maker)
 
 

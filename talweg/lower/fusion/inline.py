@@ -148,7 +148,7 @@ _PLAIN = frozenset(
 
 
 def is_plain(dtype: DType) -> bool:
-    """Whether loops can compute with numbers of this dtype."""
+    """Return whether loops can compute with numbers of this dtype."""
     return dtype.name in _PLAIN
 
 
@@ -162,7 +162,7 @@ def kind_of(dtype: DType) -> str:
 
 
 def can_inline(equation: Equation) -> bool:
-    """Whether rules give an equation's element as a function of its operands' elements."""
+    """Return whether rules give an equation's element as a function of its operands' elements."""
     prim = equation.prim
     if prim.multiple or prim.effect is not None:
         return False

@@ -62,7 +62,7 @@ class NestBuilder:
         return not self.nest.final and is_fold_value(value)
 
     def _is_row(self, value: Value) -> bool:
-        """Whether a value consists of whole rows and is not reduced here."""
+        """Return whether a value consists of whole rows and is not reduced here."""
         space = self.nest.space
         return space[0] == "rows" and value.size != self.nest.total and not self._is_fold(value)
 

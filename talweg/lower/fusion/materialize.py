@@ -20,7 +20,7 @@ LIGHT = 16.0  # cost of updates that are computed as they are put where they bel
 
 
 def is_fold(equation: Equation) -> bool:
-    """Whether an equation reduces along axes by a `fold` rule."""
+    """Return whether an equation reduces along axes by a `fold` rule."""
     return "fold" in equation.prim.lowering and _foldable(equation)
 
 
@@ -102,7 +102,7 @@ class Storage:
         return list(found)
 
     def _should(self) -> None:
-        """Whether a value is cheaper to store than to compute at every use."""
+        """Return whether a value is cheaper to store than to compute at every use."""
         cost: dict[Value, float] = {}
         for equation in self.live:
             if self.kind[equation] != "inliner":

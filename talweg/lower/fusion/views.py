@@ -97,7 +97,7 @@ def _strides(value: Value, root: Value, axes: list, place: Index) -> MatrixView 
 
 
 def is_product(equation: Equation) -> bool:
-    """Whether an equation is a product that BLAS computes."""
+    """Return whether an equation is a product that BLAS computes."""
     return (
         equation.prim.lowering.get("call") == "matmul"
         and equation.output.dtype.name in BLAS

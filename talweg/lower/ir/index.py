@@ -326,7 +326,7 @@ def axes_of(atom: Any) -> set[Axis]:
 
 
 def depends(atom: object, axis: Axis) -> bool:
-    """Whether an atom's value changes with `axis`."""
+    """Return whether an atom's value changes with `axis`."""
     return axis in axes_of(atom)
 
 

@@ -75,7 +75,7 @@ class _Tokens:
         return token
 
     def take(self, token: str) -> bool:
-        """Whether the next token is this one; it is consumed then."""
+        """Return whether the next token is this one; it is consumed then."""
         if self.peek() == token:
             self.next()
             return True
@@ -125,7 +125,7 @@ class _ProgramParser:
         self.known: dict[str, Any] = {}  # buffers, axes, tiles and shared parts in scope
 
     def ahead(self, indent: int) -> bool:
-        """Whether the next line belongs to a body of this indentation."""
+        """Return whether the next line belongs to a body of this indentation."""
         return self.at < len(self.lines) and self.lines[self.at][0] >= indent
 
     def line(self) -> str:

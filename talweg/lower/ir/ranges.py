@@ -68,7 +68,7 @@ def leaves(index: Index, size: int) -> int | None:
 
 
 def is_affine(index: Index) -> bool:
-    """Whether an index is a constant and multiples of axes."""
+    """Return whether an index is a constant and multiples of axes."""
     return all(type(atom) is Axis for atom, _ in index.terms)
 
 

@@ -33,7 +33,7 @@ class MatrixOperand:
         return (1, self.view.stride) if self.view.turned else (self.view.stride, 1)
 
     def goes_on(self, rows: int) -> bool:
-        """Whether each matrix begins where the rows of the one before end."""
+        """Return whether each matrix begins where the rows of the one before end."""
         view, expected = self.view, rows * self.view.stride
         if view.turned or self.lead:
             return False

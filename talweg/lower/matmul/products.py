@@ -98,7 +98,7 @@ def by_library(builder: LoweringBuilder, product: Product, name: str) -> Kernel:
 
 
 def is_direct(product: Product) -> bool:
-    """Whether loops are faster than BLAS.
+    """Return whether loops are faster than BLAS.
 
     Measured in GFLOP/s of float32 (best 103), one thread of an AMD processor with AVX2, y copied
     each time; `*` is an operand that is transposed:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _is_first(x: Expr, y: Expr) -> Expr:
-    """Whether an element is a window's maximum, or NaN."""
+    """Return whether an element is a window's maximum, or NaN."""
     equal = s.equal(x, y)
     return s.logical_or(equal, s.is_nan(x)) if x.dtype.is_floating else equal
 

@@ -64,7 +64,7 @@ class PoolingWindows:
         return kernel
 
     def inside(self, at: list) -> Expr | None:
-        """Whether a position is in x; None if that is certain."""
+        """Return whether a position is in x; None if that is certain."""
         return s.all(*[within(i, 0, size) for i, size in zip(at, self.sizes)])
 
     def through(self, index: tuple, tap: tuple) -> list:
@@ -104,7 +104,7 @@ class PoolingWindows:
 
 
 def _touches(line: Line, tap: int) -> bool:
-    """Whether any window has that tap inside of x."""
+    """Return whether any window has that tap inside of x."""
     places = range(line.outs)
     return any(0 <= o * line.scale + tap * line.step + line.origin < line.size for o in places)
 

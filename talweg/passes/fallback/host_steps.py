@@ -169,7 +169,7 @@ class Hosts:
         return len(self.drafts)
 
     def has_bodies(self) -> bool:
-        """Whether a host step is a whole loop, branch or call."""
+        """Return whether a host step is a whole loop, branch or call."""
         steps = [each for draft in self.drafts.values() for each in draft.steps]
         return any(each.step.kind == "body" for each in steps)
 
@@ -299,7 +299,7 @@ def _containers(static: StaticProgram) -> list:
 
 
 def acts_on_world(step: Step) -> bool:
-    """Whether a step, or one in its bodies, has effects beside its results."""
+    """Return whether a step, or one in its bodies, has effects beside its results."""
     if step.kind != "body":
         return step.prim.effect in ACTING and step.kind != "stream"
     inner = [each for body in bodies_of(step.node) for each in program_of(body).steps]
@@ -307,7 +307,7 @@ def acts_on_world(step: Step) -> bool:
 
 
 def is_plain(aval: object) -> bool:
-    """Whether shape and dtype are those of a compiled value."""
+    """Return whether shape and dtype are those of a compiled value."""
     if type(aval) is not Aval or aval.dims is None or aval.dtype.name not in KINDS:
         return False
     return all(type(size) is int for size in aval.dims)
@@ -327,7 +327,7 @@ def parts_of(tree: object) -> list:
 
 
 def can_be_given(tree: object, static: StaticProgram) -> bool:
-    """Whether the interpreter's form of a value can be made on demand."""
+    """Return whether the interpreter's form of a value can be made on demand."""
     if tree is None or type(tree) in (HostFallback, ListRange, StreamAt):
         return True
     if type(tree) is Value:
@@ -347,7 +347,7 @@ def can_be_given(tree: object, static: StaticProgram) -> bool:
 
 
 def is_small(trees: Iterable, most: int) -> bool:
-    """Whether all values are arrays of a few elements."""
+    """Return whether all values are arrays of a few elements."""
     for tree in trees:
         aval = tree.aval if type(tree) is HostFallback and tree.plain else tree
         dims = getattr(aval, "dims", None)

@@ -17,7 +17,9 @@ TRIPS = 100  # of a loop of which nobody knows
 
 
 def is_profitable(static: StaticProgram, at_all: bool) -> bool:
-    """Whether the compiled part is more than a few scalars; `at_all`: whether it has any work."""
+    """Return whether the compiled part is more than a few scalars;
+    `at_all`: whether it has any work.
+    """
     least = 0.0 if at_all else LEAST + CALL * len(static.hosts)
     return seconds_saved(static) > least
 

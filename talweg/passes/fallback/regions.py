@@ -200,7 +200,7 @@ class _RegionMaker:
         return [x for x in found if type(x) is HostFallback]
 
     def _waits(self, each: HostStep) -> bool:
-        """Whether a step updates rows of a variable that nothing reads before the end.
+        """Return whether a step updates rows of a variable that nothing reads before the end.
 
         It is checked in its region, and written when the whole program has succeeded: in place,
         whoever else reads what the variable was.
@@ -287,7 +287,7 @@ class _RegionMaker:
 
 
 def _is_compound(host_value: HostFallback) -> bool:
-    """Whether a tree may be more than one array."""
+    """Return whether a tree may be more than one array."""
     return type(host_value.aval) is tuple or host_value.aval.dtype.name == "variant"
 
 
@@ -314,7 +314,7 @@ class _ChunkMaker:
         return self.chunk
 
     def _is_wanted(self, host_value: HostFallback, run: list[HostStep]) -> bool:
-        """Whether a consumer outside these steps needs the result."""
+        """Return whether a consumer outside these steps needs the result."""
         if host_value.value is not None or host_value in self.parent.kept:
             return True
         return not self.parent.users.get(host_value, set()) <= set(map(id, run))

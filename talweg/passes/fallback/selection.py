@@ -94,14 +94,14 @@ def _slots_read(maker: object, step: Step) -> list[int]:
 
 
 def _may_fail_late(step: Step) -> bool:
-    """Whether a step's specialization may fail after some of its equations were made."""
+    """Return whether a step's specialization may fail after some of its equations were made."""
     lowering = step.prim.lowering
     plain = step.kind == "plain" and not step.dynamic and step.prim.elementwise
     return not plain or "expand" in lowering or "requires" in lowering
 
 
 def _stays(hosts: Hosts, step: Step, trees: list) -> bool:
-    """Whether a step is so small that it runs where its operands are."""
+    """Return whether a step is so small that it runs where its operands are."""
     if step.kind not in ("plain", "checked") or step.prim.effect is not None:
         return False
     aval = step.node.aval
@@ -135,7 +135,9 @@ def places_kept_aside(maker: Any) -> set[int]:
 
 
 def is_kept_as_state(maker: Any, variable: Any, slot: int) -> bool:
-    """Whether a variable's new value is one that only regions hold: it becomes that array."""
+    """Return whether a variable's new value is one
+    that only regions hold: it becomes that array.
+    """
     hosts, tree = maker.static.hosts, maker.values[slot]
     if type(tree) is not HostFallback or tree.value is not None or tree.region not in hosts.drafts:
         return False

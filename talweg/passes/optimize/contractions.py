@@ -48,7 +48,7 @@ class _Product:
         return [size for size, own in zip(self.dims, self.classes) if own == kind]
 
     def pays(self) -> bool:
-        """Whether the matrices are large enough in every direction."""
+        """Return whether the matrices are large enough in every direction."""
         return all(math.prod(self.sizes(kind)) >= LEAST for kind in (ROWS, COLUMNS, INNER))
 
     def emit(self, static: StaticProgram, equation: Equation) -> Value:

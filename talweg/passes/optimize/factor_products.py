@@ -71,15 +71,16 @@ def _match(total: Node, a: Node, b: Node) -> Factored | None:
 
 
 def _fit(p: Node, q: Node) -> bool:
-    """Whether two operands certainly have one shape."""
+    """Return whether two operands certainly have one shape."""
     return (
         p.aval.dims is not None and q.aval.dims is not None and same_dims(p.aval.dims, q.aval.dims)
     )
 
 
 def _pays(shared: Node, part: Node, axis: int) -> bool:
-    """Whether adding first costs no more: the product saved is at least as large as the sum
-    made."""
+    """Return whether adding first costs no more:
+    the product saved is at least as large as the sum made.
+    """
     dims = shared.aval.dims
     if dims is None or len(dims) < 2 or part.aval.dims is None or len(part.aval.dims) > len(dims):
         return False

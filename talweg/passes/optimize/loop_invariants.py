@@ -255,7 +255,7 @@ class LoopSimplifier:
         return index if alone and self._is_of_one_trip(index) else None
 
     def _is_of_one_trip(self, index: Value) -> bool:
-        """Whether an integer differs between any two trips."""
+        """Return whether an integer differs between any two trips."""
         maker = index.maker
         if maker is None:
             return False
@@ -463,7 +463,7 @@ class LoopSimplifier:
         return value, index if numbers is None else numbers.tobytes()
 
     def _fills(self, carried: CarriedValue, writes: list) -> bool:
-        """Whether the loop writes all rows of a stack in any case."""
+        """Return whether the loop writes all rows of a stack in any case."""
         first = self._first_written(carried, writes)
         return self.exact and first is not None and bool((first < self.trips).all())
 

@@ -59,7 +59,7 @@ def _factors(value: Value, inside: set[Value]) -> list[Value]:
 
 
 def _is_chain(factors: list[Value]) -> bool:
-    """Whether all stacks among the factors are equally long."""
+    """Return whether all stacks among the factors are equally long."""
     return len({x.dims[:-2] for x in factors if len(x.dims) > 2}) <= 1
 
 

@@ -136,7 +136,7 @@ def tanh_and_one(simplifier: Simplifier, equation: Equation) -> Value | None:
 
 
 def power_of_two(number: float | None) -> bool:
-    """Whether multiplication by a number changes the exponent only."""
+    """Return whether multiplication by a number changes the exponent only."""
     if not number or not math.isfinite(number):
         return False
     mantissa, exponent = math.frexp(number)

@@ -65,7 +65,7 @@ class BodyProgram(StaticProgram):
         self.known_numbers: dict[Value, NDArray] = {}  # value -> what it is in each trip
 
     def within(self, what: str) -> bool:
-        """Whether this program, or one around it, is `early` or `inexact`."""
+        """Return whether this program, or one around it, is `early` or `inexact`."""
         place: Any = self
         while type(place) is BodyProgram:
             if getattr(place, what):
@@ -102,7 +102,7 @@ class BodyProgram(StaticProgram):
         return found
 
     def changes(self, value: Value) -> bool:
-        """Whether a value may differ from trip to trip."""
+        """Return whether a value may differ from trip to trip."""
         return value.content is None and value not in self.twins and value not in self.still
 
     def numbers(self, value: Value) -> NDArray | None:
@@ -241,5 +241,5 @@ def affine(numbers: NDArray) -> tuple[int, int] | None:
 
 
 def acts(static: StaticProgram) -> bool:
-    """Whether a program has effects beside its results."""
+    """Return whether a program has effects beside its results."""
     return any(equation.prim.effect in ACTS for equation in static.equations)

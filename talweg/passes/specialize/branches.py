@@ -188,7 +188,7 @@ class BranchMaker:
         return found
 
     def _holds(self, number: int) -> Value:
-        """Whether the body of this number runs."""
+        """Return whether the body of this number runs."""
         apply, index = self.lists.apply, self.index
         maker = index.maker
         if maker is not None and maker.prim is arithmetic.cast and number in (0, 1):
@@ -356,7 +356,7 @@ def _plain(leaf: Value) -> Value:
 
 
 def _is_small(body: BranchBody) -> bool:
-    """Whether a body is so cheap that it may run speculatively."""
+    """Return whether a body is so cheap that it may run speculatively."""
     static = body.static
     if static.guards or static.hosts or len(static.equations) > SMALL:
         return False

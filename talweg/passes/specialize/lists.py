@@ -179,12 +179,12 @@ class Lists:
         return None if content is None else int(content.reshape(-1)[0])
 
     def equal(self, i: Value, j: Value) -> bool:
-        """Whether two indices are certainly equal."""
+        """Return whether two indices are certainly equal."""
         a, b = self.static.numbers(i), self.static.numbers(j)
         return i is j or (a is not None and b is not None and bool(np.all(a == b)))
 
     def apart(self, i: Value, j: Value) -> bool:
-        """Whether two indices are certainly not equal."""
+        """Return whether two indices are certainly not equal."""
         a, b = self.static.numbers(i), self.static.numbers(j)
         return a is not None and b is not None and not np.any(a == b)
 

@@ -107,7 +107,7 @@ class LoopMaker:
         self.assumed = False  # whether more trips than were found are a failure
 
     def evaluate_condition(self) -> tuple[Value, dict]:
-        """Whether there is a first trip, and the variables after evaluating that."""
+        """Return whether there is a first trip, and the variables after evaluating that."""
         own = {v: self.starts[self.count + i] for i, (v, _, _) in enumerate(self.written)}
         operands = self.starts[: self.count] + self.others
         (going,), changed = body_values(
@@ -402,7 +402,7 @@ def _step(before: Value, after: Unknown | Value) -> int | None:
 
 
 def _grows(before: Value | Stack | None, after: object) -> bool:
-    """Whether a variable is a list of which more is known in the next trial."""
+    """Return whether a variable is a list of which more is known in the next trial."""
     return after is UNKNOWN or (type(before) is Stack and form(before) != form(after))
 
 
@@ -412,7 +412,7 @@ def _fresh(leaf: Value) -> Any:
 
 
 def _is_unchanged(before: Value | Stack | None, after: Value | Sparse | Stack) -> bool:
-    """Whether a variable equals its earlier value."""
+    """Return whether a variable equals its earlier value."""
     if form(before) != form(after):
         return False
     pairs = zip(leaves(before), leaves(after))
@@ -420,7 +420,7 @@ def _is_unchanged(before: Value | Stack | None, after: Value | Sparse | Stack) -
 
 
 def _constant(start: Any, after: Any) -> bool:
-    """Whether a variable has one known value all the time."""
+    """Return whether a variable has one known value all the time."""
     if type(start) is not Value or type(after) is not Value or start.dims != after.dims:
         return False
     if start.content is None or after.content is None or start.dtype is not after.dtype:

@@ -169,7 +169,7 @@ class StaticProgram:
         return found
 
     def within(self, what: str) -> bool:
-        """Whether this is the body of a loop with that property; see `BodyProgram`."""
+        """Return whether this is the body of a loop with that property; see `BodyProgram`."""
         return False
 
     def uses(self) -> dict[Value, int]:
@@ -299,7 +299,7 @@ def infer_result(prim: Primitive, inputs: Sequence, params: dict) -> Any:
 
 
 def makes_values(prim: Primitive) -> bool:
-    """Whether a primitive can give numbers that are not among its operands."""
+    """Return whether a primitive can give numbers that are not among its operands."""
     return prim.memory not in ("view", "gather", "none") and prim is not arithmetic.select
 
 

@@ -154,7 +154,7 @@ head.infer = _head_dims
 
 
 def is_endless(x: Any) -> bool:
-    """Whether a value is a stack with a row for each trip of a loop of unknown length.
+    """Return whether a value is a stack with a row for each trip of a loop of unknown length.
 
     It has as many rows as are written.  Nothing is done with it as a whole.
     """
@@ -162,15 +162,15 @@ def is_endless(x: Any) -> bool:
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a value is certainly zero."""
+    """Return whether a value is certainly zero."""
     return x.content is not None and x.content.size == 1 and not x.content.reshape(-1)[0]
 
 
 def is_one(x: Any) -> bool:
-    """Whether a value is certainly one."""
+    """Return whether a value is certainly one."""
     return x.content is not None and x.content.size == 1 and x.content.reshape(-1)[0] == 1
 
 
 def by_element(prim: Primitive) -> bool:
-    """Whether a primitive is elementwise."""
+    """Return whether a primitive is elementwise."""
     return prim.elementwise or prim is arithmetic.cast

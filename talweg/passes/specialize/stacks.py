@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_appended(before: Value, after: Value, used: dict) -> bool:
-    """Whether a trip only appends rows to a carried stack."""
+    """Return whether a trip only appends rows to a carried stack."""
     maker = after.maker
     alone = maker is not None and maker.prim is append and maker.inputs[0] is before
     return alone and used.get(before, 0) == 1 and used.get(after, 0) == 1
@@ -38,7 +38,7 @@ def pass_on(before: Value, after: Value) -> list | None:
 
 
 def are_carried_by_rows(static: StaticProgram) -> bool:
-    """Whether all loops of a program without dead code change their stacks by rows."""
+    """Return whether all loops of a program without dead code change their stacks by rows."""
     for equation in static.equations:
         inners = []
         if equation.prim.role is Role.LOOP:

@@ -84,7 +84,7 @@ class _Run:
 
 
 def _is_known(maker: Equation) -> bool:
-    """Whether an equation can be computed beforehand."""
+    """Return whether an equation can be computed beforehand."""
     prim = maker.prim
     if prim.effect is not None or prim.multiple or not maker.inputs or prim.memory == "host":
         return False

@@ -34,7 +34,7 @@ PIXELS = NoGradient("pixels of files are integers")
 
 
 def text(data: bytes) -> np.ndarray:
-    """Bytes as a scalar string."""
+    """Return bytes as a scalar string."""
     found = np.empty((), object)
     found[()] = data
     return found

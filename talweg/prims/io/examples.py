@@ -45,7 +45,9 @@ def _infer(serialized, plans):
 
 
 def _values(name: str, dtype: DType, data: bytes):
-    """The values of a feature; None if there are none. InvalidArgumentError for another dtype."""
+    """Return the values of a feature; None if there are none.
+    InvalidArgumentError for another dtype.
+    """
     kind, values = (0, []) if data is None else examples.feature(data)
     if not kind:
         return None

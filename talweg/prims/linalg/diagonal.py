@@ -25,7 +25,7 @@ ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
 def check_rank(name, operand, x, rank, hint=""):
-    """InvalidArgumentError unless `x` has at least `rank` dimensions."""
+    """Raise InvalidArgumentError unless `x` has at least `rank` dimensions."""
     if x.ndim < rank:
         raise invalid(
             "TW203", f"{name}: {operand} has shape {x.dims}", f"at least {rank} dimensions", hint
@@ -39,7 +39,9 @@ def longest(rows: int, columns: int, low: int, high: int):
 
 @lru_cache(maxsize=256)
 def places(rows: int, columns: int, low: int, high: int, align: str):
-    """For each entry of the compact form [high-low+1, l]: row, column, whether it exists."""
+    """Return, for each entry of the compact form [high-low+1, l]:
+    row, column, whether it exists.
+    """
     length = longest(rows, columns, low, high)
     upper, lower = align.split("_")
     count = high - low + 1
@@ -58,7 +60,9 @@ def places(rows: int, columns: int, low: int, high: int, align: str):
 
 @lru_cache(maxsize=256)
 def _entries(rows: int, columns: int, low: int, high: int, align: str):
-    """For each entry of the matrix: its place in the flat compact form, whether it is there."""
+    """Return, for each entry of the matrix,
+    its place in the flat compact form, and whether it is there.
+    """
     row, column, there = places(rows, columns, low, high, align)
     place, on = np.zeros((rows, columns), np.int64), np.zeros((rows, columns), bool)
     place[row[there], column[there]] = np.flatnonzero(there)
@@ -67,7 +71,7 @@ def _entries(rows: int, columns: int, low: int, high: int, align: str):
 
 
 def _take_diagonal(t, flat, place: object, there):
-    """flat[..., place], and zeros where there is nothing, for `expand` rules."""
+    """Return flat[..., place], and zeros where there is nothing, for `expand` rules."""
     rank = len(flat.dims) - 1
     found = t.apply(gather, flat, t.array(place), axis=rank, batch_dims=0)
     return found if there.all() else t.select(t.array(there), found, t.zeros_of(found))

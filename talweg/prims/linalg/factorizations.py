@@ -60,18 +60,20 @@ def upper_of(x: object):
 
 
 def hermitian_from_upper(x: object):
-    """The Hermitian matrix with the upper triangle of x and the real part of its diagonal."""
+    """Return the Hermitian matrix with the upper triangle of x
+    and the real part of its diagonal.
+    """
     half = upper_of(x)
     return half + adjoint(half)
 
 
 def over_upper(x: object, r: object):
-    """x r⁻¹ for upper triangular r."""
+    """Return x r⁻¹ for upper triangular r."""
     return adjoint(triangular_solve(r, adjoint(x), lower=False, adjoint=True))
 
 
 def over_upper_adjoint(x: object, r: object):
-    """x r⁻ᴴ for upper triangular r."""
+    """Return x r⁻ᴴ for upper triangular r."""
     return adjoint(triangular_solve(r, adjoint(x), lower=False, adjoint=False))
 
 
@@ -138,7 +140,9 @@ class qr:
 
 
 def _thin(g: tuple, z: tuple, x):
-    """q̄, r̄, q, r without what only full matrices have, and the further column of q (or None)."""
+    """Return q̄, r̄, q, r without what only full matrices have,
+    and the further column of q (or None).
+    """
     (gq, gr), (q, r) = g, z
     m, n = x.dims[-2:]
     if q.dims[-1] == n:

@@ -62,7 +62,7 @@ def _size(e):
 
 
 def frechet(function: Primitive, x, e):
-    """L(x, e): the derivative of `function` at x in the direction e.
+    """Return L(x, e): the derivative of `function` at x in the direction e.
 
     L is linear in e: a direction of size 1 is used, so that it does not change the scaling.
     """
@@ -220,7 +220,9 @@ def _split(x, at: int):
 
 
 def diagonals_of(d):
-    """Superdiagonal, diagonal and subdiagonal as columns [..., m, 1]; 0 outside the matrix."""
+    """Return superdiagonal, diagonal and subdiagonal as columns [...,
+    m, 1]; 0 outside the matrix.
+    """
     shape = (*d.dims[:-2], d.dims[-1], 1)
     upper, middle, lower = (
         reshape(_block(d, (i, i + 1), (0, d.dims[-1])), shape=shape) for i in range(3)
@@ -229,7 +231,7 @@ def diagonals_of(d):
 
 
 def compact(upper: object, middle, lower: object):
-    """Three columns [..., m, 1] as the rows of [..., 3, m]."""
+    """Return three columns [..., m, 1] as the rows of [..., 3, m]."""
     shape = (*middle.dims[:-2], 1, middle.dims[-2])
     rows = [reshape(x, shape=shape) for x in (upper, middle, lower)]
     return concat(*rows, axis=len(shape) - 2)

@@ -55,17 +55,17 @@ def diagonal_matrix(d):
 
 
 def row(d):
-    """d [..., n] as [..., 1, n]: scales columns."""
+    """Return d [..., n] as [..., 1, n]: scales columns."""
     return reshape(d, shape=(*d.dims[:-1], 1, d.dims[-1]))
 
 
 def column(d):
-    """d [..., n] as [..., n, 1]: scales rows."""
+    """Return d [..., n] as [..., n, 1]: scales rows."""
     return reshape(d, shape=(*d.dims, 1))
 
 
 def real_part(x):
-    """Re x, in x's dtype."""
+    """Return re x, in x's dtype."""
     return cast(real(x), dtype=x.dtype) if x.dtype.is_complex else x
 
 
@@ -80,7 +80,9 @@ def inverse_differences(w: object):
 
 
 def lower_as_hermitian(t: object):
-    """The Hermitian matrix with the lower triangle of t and the real part of its diagonal."""
+    """Return the Hermitian matrix with the lower triangle of t
+    and the real part of its diagonal.
+    """
     half = half_lower(t)
     return half + adjoint(half)
 
@@ -224,7 +226,9 @@ def _columns(x, start: object, stop: object):
 
 
 def _thin(z: tuple, x):
-    """s, u, v without the columns that only full matrices have, and these columns (or None)."""
+    """Return s, u, v without the columns that only full matrices have,
+    and these columns (or None).
+    """
     s, u, v = z
     m, n = x.dims[-2:]
     count = smallest(m, n)
@@ -245,7 +249,7 @@ def _thin(z: tuple, x):
 
 
 def _is_tall(x):
-    """Whether the phases of u turn with x, and not those of v: TensorFlow's choice."""
+    """Return whether the phases of u turn with x, and not those of v: TensorFlow's choice."""
     return x.dims[-2] > x.dims[-1]
 
 

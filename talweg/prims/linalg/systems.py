@@ -36,13 +36,15 @@ HERMITIAN = np.array([[3.0, 1 - 1j], [1 + 1j, 2.5]], np.complex64)
 
 
 def check_matrix(name, operand, x):
-    """InvalidArgumentError unless `x` is a batch of matrices of a dtype that can be factored."""
+    """Raise InvalidArgumentError unless `x` is a batch of matrices
+    of a dtype that can be factored.
+    """
     check_dtype(name, operand, x.dtype, FACTORED)
     check_rank(name, operand, x, 2)
 
 
 def check_square(name: object, operand: object, x):
-    """InvalidArgumentError unless `x` is a batch of square matrices of such a dtype."""
+    """Raise InvalidArgumentError unless `x` is a batch of square matrices of such a dtype."""
     check_matrix(name, operand, x)
     if differ(x.dims[-1], x.dims[-2]):
         raise invalid(
@@ -51,7 +53,9 @@ def check_square(name: object, operand: object, x):
 
 
 def square_infer(name: str):
-    """The shape rule of a function of square matrices whose result has the operand's shape."""
+    """Return the shape rule of a function of square matrices
+    whose result has the operand's shape.
+    """
 
     def infer(x):
         check_square(name, "input", x)
@@ -72,7 +76,7 @@ def scalars(g):
 
 
 def product_trace(x, y):
-    """tr x y."""
+    """Return tr x y."""
     return reduce_sum(
         x * swap_matrix_axes(y), axes=(len(x.dims) - 2, len(x.dims) - 1), keepdims=False
     )

@@ -209,7 +209,7 @@ class list_set:
 
 
 def check_place(place: int, size: int, limited: bool):
-    """InvalidArgumentError unless element `place` of a list may be written."""
+    """Raise InvalidArgumentError unless element `place` of a list may be written."""
     if place < 0 or (limited and place >= size):
         raise invalid(
             "TW206",

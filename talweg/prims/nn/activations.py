@@ -144,7 +144,7 @@ def normal_cdf(y, x):
 
 
 def normal_density(x):
-    """e^(-x²/2) / √(2π)."""
+    """Return e^(-x²/2) / √(2π)."""
     return exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi))
 
 
@@ -162,12 +162,12 @@ def gelu(y, x):
 
 
 def _wide(x: np.ndarray):
-    """`x`, 16-bit floats as float32."""
+    """Return `x`, 16-bit floats as float32."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def subtract_max(x: np.ndarray, axis: int):
-    """x - max x along `axis`, a new array."""
+    """Return x - max x along `axis`, a new array."""
     wide = _wide(x)
     if not wide.shape[axis]:
         return wide.copy()
@@ -196,7 +196,7 @@ def _infer_softmax(name: str):
 
 
 def total(x: object, axis: int):
-    """Σ x along `axis`, which stays with size 1."""
+    """Return Σ x along `axis`, which stays with size 1."""
     return reduce_sum(x, axes=(axis,), keepdims=True)
 
 
@@ -266,7 +266,7 @@ class log_softmax:
 
 
 def below_maximum(t, x, axis: int):
-    """x - max x along `axis`, for `expand` rules."""
+    """Return x - max x along `axis`, for `expand` rules."""
     return t.sub(x, t.reduce_max(x, axes=(axis % len(x.dims),), keepdims=True))
 
 

@@ -37,7 +37,9 @@ CONVOLVED = FLOATING | {int32}
 
 
 def convolution_type(x, strides: tuple, groups: int):
-    """TensorFlow's type of a convolution: by the number of axes, and whether channels mix."""
+    """Return TensorFlow's type of a convolution:
+    by the number of axes, and whether channels mix.
+    """
     if len(strides) == 3:
         return "Conv3D"
     alone = groups > 1 and x.dims is not None and same(x.dims[-1], groups)
@@ -45,7 +47,7 @@ def convolution_type(x, strides: tuple, groups: int):
 
 
 def check_positive(name, argument: object, values):
-    """InvalidArgumentError unless all values are positive."""
+    """Raise InvalidArgumentError unless all values are positive."""
     for value in values:
         if below(value, 1):
             raise invalid("TW207", f"{name}: {argument}={tuple(values)}", "positive numbers")
@@ -91,7 +93,7 @@ def _outputs(size, taps, stride, padding: str, step):
 
 
 def check_rank(name: object, x, rank, argument: object = "input"):
-    """InvalidArgumentError unless `x` has `rank` axes, of which at least one is spatial."""
+    """Raise InvalidArgumentError unless `x` has `rank` axes, of which at least one is spatial."""
     if x.ndim != rank or rank < 3:
         raise invalid(
             "TW203",
@@ -101,7 +103,7 @@ def check_rank(name: object, x, rank, argument: object = "input"):
 
 
 def check_outputs(name: str, g, sizes, window, strides, padding: str | tuple, dilation: tuple):
-    """InvalidArgumentError unless `g` has the shape that windows over `sizes` give."""
+    """Raise InvalidArgumentError unless `g` has the shape that windows over `sizes` give."""
     found = output_dims(name, sizes, window, strides, padding, dilation)
     for wanted, size in zip(found, g.dims[1:-1]):
         if wanted is not None and size is not None and differ(wanted, size):
@@ -135,17 +137,17 @@ def _same_padding(size: int, taps: tuple, stride: int, step: object):
 
 
 def merge_batch(x):
-    """`[B, N, ...]` as `[B N, ...]`."""
+    """Return `[B, N, ...]` as `[B N, ...]`."""
     return reshape(x, shape=(x.dims[0] * x.dims[1], *x.dims[2:]))
 
 
 def split_batch(y, size: object):
-    """`[B N, ...]` as `[B, N, ...]`."""
+    """Return `[B N, ...]` as `[B, N, ...]`."""
     return reshape(y, shape=(size, y.dims[0] // size, *y.dims[1:]))
 
 
 def _inside(x, groups: int, axis: int):
-    """`[B, ..., G c, ...]` as `[..., G B c, ...]`, where axis counts after B."""
+    """Return `[B, ..., G c, ...]` as `[..., G B c, ...]`, where axis counts after B."""
     dims, size = x.dims[1:], x.dims[0]
     axis %= len(dims)
     split = (size, *dims[:axis], groups, dims[axis] // groups, *dims[axis + 1 :])
@@ -157,7 +159,7 @@ def _inside(x, groups: int, axis: int):
 
 
 def _outside(y, size, groups: object, axis: int):
-    """`[..., G B c, ...]` as `[B, ..., G c, ...]`: `_inside` undone."""
+    """Return `[..., G B c, ...]` as `[B, ..., G c, ...]`: `_inside` undone."""
     dims = y.dims
     axis %= len(dims)
     inner = dims[axis] // (groups * size)

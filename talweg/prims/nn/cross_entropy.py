@@ -33,12 +33,12 @@ LABELS = NoGradient("a class number only chooses", "one-hot labels and the dense
 
 
 def _sum_to_shape(g, x):
-    """`g` summed to the shape of x, from which it may have been broadcast."""
+    """Return `g` summed to the shape of x, from which it may have been broadcast."""
     return g if same_dims(g.dims, x.dims) else sum_like(g, x)
 
 
 def with_last(g):
-    """`g` [...] as [..., 1]."""
+    """Return `g` [...] as [..., 1]."""
     return reshape(g, shape=(*g.dims, 1))
 
 
@@ -138,7 +138,7 @@ def _infer_classes(labels, logits):
 
 
 def _check_classes(labels, logits: np.ndarray):
-    """InvalidArgumentError unless every label is the number of a class."""
+    """Raise InvalidArgumentError unless every label is the number of a class."""
     classes = logits.shape[-1]
     unsigned = labels.view(f"u{labels.itemsize}")  # a negative number is a large one there
     if labels.size and np.maximum.reduce(unsigned, None) >= classes:
@@ -152,7 +152,7 @@ def _check_classes(labels, logits: np.ndarray):
 
 
 def _is_class(t, labels, logits):
-    """Whether an element of the logits is that of the label's class, for `expand` rules."""
+    """Return whether an element of the logits is that of the label's class, for `expand` rules."""
     classes = logits.dims[-1]
     t.require_below(labels, classes)
     labels = t.cast(labels, dtype=int32)  # as wide as the logits: as many in a vector

@@ -52,12 +52,13 @@ _REACH = 80.0  # deviations beyond which a bound has no effect
 
 
 def _flat(x: np.ndarray, dims: Sequence[Any]):
-    """`x` broadcast to `dims`, as a vector."""
+    """Return `x` broadcast to `dims`, as a vector."""
     return np.broadcast_to(x, dims).reshape(-1)
 
 
 def _spread(draw: Callable, shape: tuple, parameters: list[np.ndarray]):
-    """[shape] + [parameters] from `draw(v1, v2, ...)`, which gives one number for each element.
+    """Return [shape] + [parameters] from `draw(v1, v2, ...)`, which gives one number for each
+    element.
 
     The numbers of one set of parameters are drawn in a row.
     """
@@ -68,7 +69,7 @@ def _spread(draw: Callable, shape: tuple, parameters: list[np.ndarray]):
 
 
 def _narrow(x: np.ndarray, target: np.dtype):
-    """Float64 as `target`; 16-bit floats by way of float32, as TensorFlow rounds them."""
+    """Return float64 as `target`; 16-bit floats by way of float32, as TensorFlow rounds them."""
     return (x.astype(np.float32) if target.itemsize == 2 else x).astype(target)
 
 
@@ -148,7 +149,7 @@ class random_gamma:
 
 
 def _counts(found: np.ndarray, dtype: DType):
-    """Counts as `dtype`; InvalidArgumentError for those no integer can be."""
+    """Return counts as `dtype`; InvalidArgumentError for those no integer can be."""
     target = dtype.numpy_dtype
     if target.kind == "i" and not np.isfinite(found).all():
         raise invalid("TW209", "A count is not finite, since a parameter is not")
@@ -245,7 +246,9 @@ def _broadcast(name: str, *operands: object):
 
 
 def _bounds(mean, deviation, low, high):
-    """The sets of parameters, standardised; InvalidArgumentError for those that make no sense."""
+    """Return the sets of parameters, standardised;
+    InvalidArgumentError for those that make no sense.
+    """
     dims = np.broadcast_shapes(*(np.shape(v) for v in (mean, deviation, low, high)))
     found = []
     for numbers in zip(*(_flat(v, dims) for v in (mean, deviation, low, high))):
@@ -262,7 +265,7 @@ def _bounds(mean, deviation, low, high):
 
 
 def _weights(z, mean, deviation, low, high):
-    """∂z/∂low and ∂z/∂high, and low and high in deviations, in float64.
+    """Return ∂z/∂low and ∂z/∂high, and low and high in deviations, in float64.
 
     In deviations from the mean, (Φ(x) - Φ(a)) / (Φ(b) - Φ(a)) stays as it is while a and b move, so
     ∂x/∂a = φ(a)/φ(x) (Φ(b) - Φ(x)) / (Φ(b) - Φ(a)) and ∂x/∂b = φ(b)/φ(x) (Φ(x) - Φ(a)) / (...).
@@ -287,7 +290,9 @@ def _weights(z, mean, deviation, low, high):
 
 
 def _partials(z: object, mean: object, deviation: object, low: object, high: object):
-    """∂z by each of the four parameters, in float64.  Shifting all moves z; so does scaling."""
+    """Return ∂z by each of the four parameters, in float64.
+    Shifting all moves z; so does scaling.
+    """
     x, a, b, by_low, by_high = _weights(z, mean, deviation, low, high)
     return 1 - by_low - by_high, x - a * by_low - b * by_high, by_low, by_high
 

@@ -69,7 +69,9 @@ def numbers(
 
 
 def uniform(s: Any, bits: Any, dtype: DType) -> Any:
-    """A number of [0, 1) from a word's lowest bits; of float64 those of the first half on top."""
+    """Return a number of [0, 1) from a word's lowest bits;
+    of float64 those of the first half on top.
+    """
     kept, join = getattr(s, "and"), getattr(s, "or")
     width = FRACTION[dtype.name]
     if dtype is float64:
@@ -116,7 +118,7 @@ def sine_and_cosine(s: Any, angle: Any) -> tuple:
 
 
 def rotate(s: Any, x: Any, y: Any, quadrant: Any) -> Any:
-    """x, y, -x or -y, ..."""
+    """Return x, y, -x or -y, ..."""
     kept = getattr(s, "and")
     found = s.select(s.equal(kept(quadrant, 1), 0), s.cast(x, float32), s.cast(y, float32))
     sign = s.shift_left(kept(quadrant, 2), 30)
@@ -124,7 +126,9 @@ def rotate(s: Any, x: Any, y: Any, quadrant: Any) -> Any:
 
 
 def redraw(s: Any, stream: object, *, kind: str, shape: tuple, dtype: DType, algorithm: int) -> Any:
-    """The `redraw` rule: of each group's own blocks, the first normal numbers within the bounds."""
+    """Return the `redraw` rule:
+    of each group's own blocks, the first normal numbers within the bounds.
+    """
     if algorithm != PHILOX or kind != "truncated_normal":
         return None
     wide = compute_dtype(dtype)
@@ -145,7 +149,8 @@ FEW, MANY = 8, 1 << 20  # draws a row, and comparisons, up to which the sums are
 
 
 def classes(t: Any, stream: Any, logits: Any, *, size: int, dtype: DType) -> Any:
-    """The `expand` rule of `random_classes`: how many running sums are not above u times the last.
+    """Return the `expand` rule of `random_classes`: how many running sums are not above u times the
+    last.
 
     A search takes fewer comparisons, but for many draws and classes only the kernel is faster.
     """
@@ -178,7 +183,7 @@ def cost_of_integers(
 def integers(
     s: Any, index: tuple, stream: Any, low: Any, high: Any, *, shape: tuple, algorithm: int
 ) -> Any:
-    """low + w mod (high - low), modulo the width of the dtype."""
+    """Return low + w mod (high - low), modulo the width of the dtype."""
     unsigned = uint64 if low.dtype.size == 8 else uint32
     bottom, top = low(), high()
     if bottom.op == top.op == "const":

@@ -67,7 +67,7 @@ _KINDS = {
 
 
 def check_stream(name: str, stream):
-    """InvalidArgumentError unless `stream` is three uint64."""
+    """Raise InvalidArgumentError unless `stream` is three uint64."""
     check_dtype(name, "stream", stream.dtype, {uint64})
     if stream.dims is not None and dims_differ(stream.dims, (3,)):
         raise invalid("TW205", f"{name}: stream must have shape [3], not {list(stream.dims)}")

@@ -21,7 +21,7 @@ class ArrayKernel(Protocol):
     """A kernel for many elements at once: a `StringKernel`, or a kernel of a pattern."""
 
     def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
-        """The results for an array; None where Python is to give them."""
+        """Return the results for an array; None where Python is to give them."""
         ...
 
 
@@ -69,7 +69,7 @@ UNITS = ("BYTE", "UTF8_CHAR")
 
 
 def check_unit(function: str, unit: str) -> None:
-    """InvalidArgumentError for what strings cannot be measured in."""
+    """Raise InvalidArgumentError for what strings cannot be measured in."""
     if unit not in UNITS:
         raise invalid("TW207", f"{function}: unit {unit!r}", "'BYTE' or 'UTF8_CHAR'")
 
@@ -80,7 +80,9 @@ def characters(text: bytes) -> list[int]:
 
 
 def part(text: bytes, start: int, size: int, unit: str) -> bytes:
-    """`size` bytes or characters from `start` on; bytes of a negative size are all that follow."""
+    """Return `size` bytes or characters from `start` on;
+    bytes of a negative size are all that follow.
+    """
     places = range(len(text)) if unit == "BYTE" else characters(text)
     first = start + len(places) if start < 0 else start
     if not 0 <= first <= len(places):

@@ -74,7 +74,7 @@ class GlobalOpDispatcher:
 
 @export("__internal__.dispatch.add_dispatch_support")
 def add_dispatch_support(target: Any = None, iterable_parameters: Any = None) -> Any:
-    """A decorator: where the function fails, dispatchers are asked, as for those of `tf`."""
+    """Return a decorator: where the function fails, dispatchers are asked, as for those of `tf`."""
     if target is None:
         return add_dispatch_support
 
@@ -109,7 +109,9 @@ class _OfTypes(OpDispatcher):
 
 
 def dispatch_for_types(op: Any, *types: type) -> Callable[[Any], Any]:
-    """A decorator: `op` calls the function where it fails and an argument has one of the types."""
+    """Return a decorator:
+    `op` calls the function where it fails and an argument has one of the types.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         _OfTypes(function, types).register(op)

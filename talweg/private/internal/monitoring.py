@@ -11,7 +11,7 @@ from talweg.api.export import export_value
 
 
 class MetricCell:
-    """One number, text or truth value."""
+    """A cell with a number, text or truth value."""
 
     def __init__(self, start: Any):
         self._value = start

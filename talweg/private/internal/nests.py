@@ -264,12 +264,12 @@ def yield_sorted_items(iterable: Any) -> Iterator[tuple]:
 
 
 def is_namedtuple(instance: Any, strict: bool = False) -> bool:
-    """Whether an object is a namedtuple."""
+    """Return whether an object is a namedtuple."""
     return nests.is_namedtuple(instance)
 
 
 def is_nested_or_composite(seq: Any) -> bool:
-    """Whether an object is a container or consists of tensors."""
+    """Return whether an object is a container or consists of tensors."""
     return nests.is_nested(seq, True)
 
 

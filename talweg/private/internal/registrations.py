@@ -168,7 +168,7 @@ def tf_convert(
     convert_by_default: bool = True,
     user_requested: bool = False,
 ) -> Any:
-    """`f`, converted by AutoGraph where the code that asked for `ctx` is.
+    """Return `f`, converted by AutoGraph where the code that asked for `ctx` is.
 
     >>> import talweg as tf
     >>> internal = tf.__internal__.autograph
@@ -188,7 +188,8 @@ def is_resource_variable(var: Any) -> bool:
 
 @export("__internal__.ops.broadcast_weights")
 def broadcast_weights(weights: Any, values: Any) -> Any:
-    """`weights` in the shape of `values`; ValueError or InvalidArgumentError if they do not fit.
+    """Return `weights` in the shape of `values`; ValueError or InvalidArgumentError if they do not
+    fit.
 
     weights: a scalar, or of the rank of `values` with each size 1 or equal.
 
@@ -216,7 +217,7 @@ def broadcast_weights(weights: Any, values: Any) -> Any:
 
 @export("__internal__.tracking.DelegatingTrackableMixin")
 class DelegatingTrackableMixin(Trackable):
-    """Something whose children and values are those of another object."""
+    """An object whose children and values are those of another object."""
 
     def __init__(self, trackable_obj: Any):
         self._trackable = trackable_obj

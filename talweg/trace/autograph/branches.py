@@ -195,7 +195,7 @@ def decide_condition(cond: Any) -> Any:
 
 
 def _is_left(names: tuple[str, ...], initial: tuple, state: list) -> bool:
-    """Whether a branch ended in `return`, `break` or `continue`, as malt notes it."""
+    """Return whether a branch ended in `return`, `break` or `continue`, as malt notes it."""
     return any(
         [
             name.startswith(_LEAVING) and after is True and before is not True

@@ -35,7 +35,7 @@ def _any_traced(values: tuple) -> bool:
 
 
 def _is_dataset(value: Sequence[Any]) -> bool:
-    """Whether a loop over `value` runs as long as it has elements."""
+    """Return whether a loop over `value` runs as long as it has elements."""
     return hasattr(value, "trace_steps") and hasattr(value, "enumerate")
 
 

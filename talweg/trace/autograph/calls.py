@@ -141,7 +141,9 @@ def convert_on_request(function: FunctionType) -> Any:
 
 
 def runs_as_it_is(function: FunctionType) -> bool:
-    """Whether a function is never converted: talweg's own, converted ones, generators, Python's."""
+    """Return whether a function is never converted:
+    talweg's own, converted ones, generators, Python's.
+    """
     code = function.__code__
     if is_inner(code.co_filename) or "ag__" in code.co_freevars or code.co_flags & _SUSPENDING:
         return True

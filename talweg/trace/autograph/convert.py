@@ -36,7 +36,7 @@ def convert_function(function: Callable[..., Any], printing: bool = False) -> Ca
 
 
 def prints_values(features: Any) -> bool:
-    """Whether these `Feature`s, or this one, make `print` of tensors a part of the graph."""
+    """Return whether these `Feature`s, or this one, make `print` of tensors a part of the graph."""
     asked = features if isinstance(features, (list, tuple, set, frozenset)) else (features,)
     names = {getattr(feature, "name", None) for feature in asked}
     return bool(names & {"ALL", "BUILTIN_FUNCTIONS"})

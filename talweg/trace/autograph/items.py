@@ -72,7 +72,7 @@ class ItemTarget:
 
 
 def is_array(value: object) -> bool:
-    """Whether a value is a `tf.TensorArray`."""
+    """Return whether a value is a `tf.TensorArray`."""
     return hasattr(value, "mark_used") and hasattr(value, "write")
 
 

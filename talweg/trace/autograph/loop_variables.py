@@ -242,7 +242,7 @@ class LoopVariables:
 
 
 def _has_none(value: object) -> bool:
-    """Whether a name is undefined, or None."""
+    """Return whether a name is undefined, or None."""
     return value is None or is_missing(value)
 
 

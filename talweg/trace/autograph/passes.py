@@ -25,7 +25,7 @@ def kinds_in(tree: ast.AST) -> set[type]:
 
 
 def returns_at_end(tree: ast.AST) -> bool:
-    """Whether each function of a tree returns in its last statement only."""
+    """Return whether each function of a tree returns in its last statement only."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             inner = [statement for statement in node.body if statement is not node.body[-1]]
@@ -37,7 +37,7 @@ def returns_at_end(tree: ast.AST) -> bool:
 
 
 def _returns(statement: ast.AST) -> bool:
-    """Whether a statement returns from the function it stands in."""
+    """Return whether a statement returns from the function it stands in."""
     if isinstance(statement, ast.Return):
         return True
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):

@@ -77,7 +77,9 @@ def _lambda_of(code: CodeType, text: str) -> ast.Lambda:
 
 
 def _holds(node: ast.expr, place: tuple) -> bool:
-    """Whether an instruction's position (first and last line, first and last column) is within."""
+    """Return whether an instruction's position (first and last line,
+    first and last column) is within.
+    """
     first, last, start, end = place
     own_end = (node.end_lineno, node.end_col_offset)
     return (node.lineno, node.col_offset) <= (first, start) and (last, end) <= own_end

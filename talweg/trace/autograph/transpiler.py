@@ -70,7 +70,7 @@ def _convert_tree(function: FunctionType, tree: ast.AST) -> Converted:
 
 
 def is_left_alone(module: str) -> bool:
-    """Whether malt has a rule against conversion of this module's functions."""
+    """Return whether malt has a rule against conversion of this module's functions."""
     named = SimpleNamespace(__name__=module)
     for rule in config.CONVERSION_RULES:
         action = rule.get_action(named)

@@ -71,7 +71,7 @@ def ldu(load: Any, name: str) -> Any:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is one of the undefined markers."""
+    """Return whether a value is one of the undefined markers."""
     return isinstance(value, (Undefined, UndefinedReturnValue))
 
 
@@ -83,10 +83,10 @@ def condition_of(value: object) -> Any:
 
 
 def is_symbolic(value: object) -> bool:
-    """Whether a value is a tensor without a value while tracing."""
+    """Return whether a value is a tensor without a value while tracing."""
     return type(value) is Symbol
 
 
 def can_be_tensor(value: object) -> bool:
-    """Whether a value can be a result of a branch or a loop variable."""
+    """Return whether a value can be a result of a branch or a loop variable."""
     return isinstance(value, (Tensor, *PLAIN, np.ndarray, np.generic)) or is_tensor_like(value)

@@ -170,7 +170,7 @@ def roots_of(value: Expr, indices: tuple[Index, ...]) -> tuple[Expr, ...]:
 
 
 def _along(index: Index, axis: Axis) -> bool:
-    """Whether an index depends on an axis."""
+    """Return whether an index depends on an axis."""
     for atom, _ in index.terms:
         if atom is axis or (type(atom) is not Axis and axis in axes_of(atom)):
             return True

@@ -224,7 +224,7 @@ class Indices:
         return LaneOffset(vector=part, narrow=small)
 
     def _is_aligned(self, index: Index) -> bool:
-        """Whether an index is a multiple of the number of lanes in lane 0."""
+        """Return whether an index is a multiple of the number of lanes in lane 0."""
         constant, lanes = index.constant, self.lanes
         for atom, factor in index.terms:
             if type(atom) is not Axis:
@@ -306,7 +306,7 @@ def constants(kind: str, values: list[int]) -> IRValue:
 
 
 def _fits_32_bits(index: Index) -> bool:
-    """Whether an index and all its parts fit into 32 bits."""
+    """Return whether an index and all its parts fit into 32 bits."""
     low, top = index.smallest, index.largest
     if low is None or top is None or low < -BOUND or top >= BOUND:
         return False

@@ -58,7 +58,7 @@ def turns_between(each: float) -> int:
 
 
 def writes_state(block: Any) -> bool:
-    """Whether a block writes a variable."""
+    """Return whether a block writes a variable."""
     kind = type(block)
     if kind is Kernel:
         return any(

@@ -111,7 +111,7 @@ def find_named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
 
 
 def _is_named(index: Index) -> bool:
-    """Whether a position is computed from data."""
+    """Return whether a position is computed from data."""
     return any([type(atom) is Element for atom, _ in index.terms])
 
 
@@ -135,12 +135,12 @@ def _later(index: Index, axis: Axis, bytes_: int, inner: set[Axis]) -> Index | N
 
 
 def is_past_caches(buffer: Buffer) -> bool:
-    """Whether a buffer is a result that exceeds the caches."""
+    """Return whether a buffer is a result that exceeds the caches."""
     return buffer.kind == "output" and buffer.nbytes >= STREAMED_BYTES
 
 
 def is_streamed(buffer: Buffer, index: Index, loop: For | None, width: int) -> bool:
-    """Whether a store of whole vectors bypasses the caches."""
+    """Return whether a store of whole vectors bypasses the caches."""
     if not is_past_caches(buffer) or loop is None:
         return False
     unit = alignment(buffer.dtype, width) // buffer.dtype.size

@@ -366,7 +366,7 @@ class ProgramEmitter:
 
 
 def leaves_pending(blocks: list) -> bool:
-    """Whether thread 0 may be ahead of the others after the last of these blocks."""
+    """Return whether thread 0 may be ahead of the others after the last of these blocks."""
     if not blocks:
         return False
     last = blocks[-1]

@@ -47,12 +47,12 @@ def memory(dtype: DType) -> str:
 
 
 def is_float(dtype: DType) -> bool:
-    """Whether values are float or double."""
+    """Return whether values are float or double."""
     return dtype.is_floating
 
 
 def is_signed(dtype: DType) -> bool:
-    """Whether integers of this dtype have a sign."""
+    """Return whether integers of this dtype have a sign."""
     return dtype.is_integer and not dtype.is_unsigned
 
 

@@ -94,7 +94,7 @@ class VectorLoops:
         return [one for part in inner for one in self.summing(part, tile)]
 
     def holds_vectors(self, loop: For) -> bool:
-        """Whether there are vector loops within."""
+        """Return whether there are vector loops within."""
         return any(self.emitter.finder.of(part).vectors for part in loop.body)
 
     def copies(self, loop: For, tile: Tile) -> int:
@@ -193,5 +193,5 @@ class VectorLoops:
 
 
 def together(extent: int, lanes: int) -> bool:
-    """Whether an axis has enough vectors to interleave two."""
+    """Return whether an axis has enough vectors to interleave two."""
     return extent % (2 * lanes) == 0 or extent >= 16 * lanes

@@ -60,7 +60,7 @@ class ElfSymbol(NamedTuple):
 
 
 def works() -> bool:
-    """Whether this loader supports the system's object files."""
+    """Return whether this loader supports the system's object files."""
     return (
         sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize == (1 << 63) - 1
     )

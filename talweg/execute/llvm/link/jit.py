@@ -105,7 +105,7 @@ def vector_bytes() -> int:
 
 
 def matrix_tiles() -> bool:
-    """Whether code may use matrix registers: the processor has them, and grants them."""
+    """Return whether code may use matrix registers: the processor has them, and grants them."""
     return target().matrix_tiles and request_tiles()
 
 

@@ -85,7 +85,7 @@ def builtin(layout: CallLayout) -> Any:
 
 @functools.cache
 def works() -> bool:
-    """Whether arrays lie in memory as the entry stub expects."""
+    """Return whether arrays lie in memory as the entry stub expects."""
     head = ArrayObject.data.offset  # of any Python object
     if object.__basicsize__ != head or np.ndarray.__basicsize__ < ctypes.sizeof(ArrayObject):
         return False
@@ -143,7 +143,7 @@ class CallLayout:
             fields.handler = id(self.handler)
 
     def is_done(self) -> bool:
-        """Whether the last run came to its end."""
+        """Return whether the last run came to its end."""
         return bool(self.fields.done)
 
     def _keep(self, array: ctypes.Array) -> int:

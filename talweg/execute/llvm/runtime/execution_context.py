@@ -159,7 +159,7 @@ class HostCalls:
 
 
 def _may_keep(block: Host) -> bool:
-    """Whether a function may keep its arguments: a user's may, NumPy kernels do not."""
+    """Return whether a function may keep its arguments: a user's may, NumPy kernels do not."""
     return block.node is None or block.node.prim.effect == "host"
 
 

@@ -213,7 +213,7 @@ class FormulaBuilder:
         return self.select(x < limit, limit, x)
 
     def is_nan(self, x: VectorValue) -> VectorValue:
-        """Whether x is NaN."""
+        """Return whether x is NaN."""
         return self.emit("i1", f"fcmp uno {self.type(x.element)} {x.name}, {x.name}")
 
     def _cast(self, code: str, x: VectorValue, element: str) -> VectorValue:
