@@ -21,7 +21,10 @@ from pathlib import Path
 LONG = 70  # lines of a function
 SHORT = 15  # lines of a function that a reader has in view at once
 VAGUE = {"found", "place"}  # names of anything
-NO_VERBS = {*"A An It One Something That The These This Those What Whether Which Who".split()}
+NO_VERBS = frozenset(
+    ["A", "An", "It", "One", "Something", "That", "The", "These", "This", "Those"]
+    + ["What", "Whether", "Which", "Who"]
+)
 LOOK_UPS = {
     "OPERATIONS[...]": r"\bOPERATIONS\[\"",
     "look_up_export(...)": r"\bhooks\.look_up_export\(\"",
