@@ -86,7 +86,7 @@ def py_function(
     if dispatch.context.base is None:
         outputs = call(*operands)
     else:
-        outputs = python_call(call, operands, dtypes)
+        outputs = python_call(call, operands, dtypes, func)
         if not dtypes:
             return outputs
     remaining = iter(outputs)

@@ -225,6 +225,21 @@ class LongRun:
         self._taken.pop(key, None)
         return True
 
+    def publish(self, handle: Any, array: Any) -> None:
+        """Give a variable the value that the run has for it, for Python that is called next."""
+        base = self._bases.get(self._of(handle)[1])
+        if base is None or base._array is not array:
+            self[handle] = np.array(array)[()]  # the run may use its own memory again
+
+    def adopt(self, handle: Any) -> Any:
+        """Return the array that Python gave a variable after `publish`; None if it gave none."""
+        variable, key = self._of(handle)
+        present = variable.present()
+        if present is self._bases.get(key):
+            return None
+        self._bases[key] = present
+        return present._array
+
     def variable(self, handle: Any) -> Any:
         """Return the variable of a handle."""
         return self._state.variable(handle)

@@ -32,15 +32,10 @@ from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph.handle import Handle
 from talweg.pipeline import element
 from talweg.pipeline.combining import Combining
+from talweg.pipeline.effects import in_graph, run_effect, unwrap_variant
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.grouping import Grouping
-from talweg.pipeline.iterators import (
-    NumpyIterator,
-    OwnedIterator,
-    in_graph,
-    run_effect,
-    unwrap_variant,
-)
+from talweg.pipeline.iterators import NumpyIterator, OwnedIterator
 from talweg.pipeline.keeping import Keeping
 from talweg.pipeline.making import Making
 from talweg.pipeline.mapping import DataFunction, trace_reduction
@@ -269,7 +264,13 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
             return tuple(layout.parts(_reduce(unwrap_variant(bound), flat, function, run)))
 
         from_graph = run_effect(
-            "ReduceDataset", _avals(layout), call, self._variant_tensor, *leaves, *captured
+            "ReduceDataset",
+            _avals(layout),
+            call,
+            self._variant_tensor,
+            *leaves,
+            *captured,
+            source=(self.stage, function),
         )
         return element.pack(layout.spec, list(from_graph))
 
@@ -279,7 +280,13 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         if not in_graph():
             return layout.value(_single(self.bind()))
         call = lambda bound: tuple(layout.parts(_single(unwrap_variant(bound))))  # noqa: E731
-        found = run_effect("DatasetToSingleElement", _avals(layout), call, self._variant_tensor)
+        found = run_effect(
+            "DatasetToSingleElement",
+            _avals(layout),
+            call,
+            self._variant_tensor,
+            source=self.stage,
+        )
         return _together(layout, found)
 
     def trace_steps(self) -> tuple:

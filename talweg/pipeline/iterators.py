@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import bool_, variant
 from talweg.core.errors import InvalidArgumentError, OutOfRangeError, compose, value_error
@@ -22,13 +21,11 @@ from talweg.core.tracking import Trackable
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.pipeline import element
+from talweg.pipeline.effects import in_graph, run_effect, unwrap_variant
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.run import VARIANT_SPEC, End, Next
-from talweg.prims.host import host_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from talweg.core.annotations import TensorLike
     from talweg.pipeline.run import Bound
 
@@ -83,32 +80,7 @@ class Cursor:
             return True
 
 
-def unwrap_variant(value: object) -> Any:
-    """Return the content of a variant."""
-    return value.value if type(value) is Variant else value
-
-
 # -- operations of graphs
-
-
-class IteratorOperation:
-    """The action of an operation on iterators when a graph runs."""
-
-    def __init__(self, tf_type: str, avals: tuple, call: Callable[..., Any]):
-        self.tf_type, self.avals, self.call = tf_type, avals, call
-
-    def __call__(self, *values: object) -> tuple:
-        return self.call(*values)
-
-
-def run_effect(tf_type: str, avals: list, call: Callable[..., Any], *operands: object) -> tuple:
-    """Return the results of an operation with an effect."""
-    return host_call(*operands, call=IteratorOperation(tf_type, tuple(avals), call))
-
-
-def in_graph() -> bool:
-    """Return whether the present call belongs into a graph."""
-    return dispatch.context.base is not None
 
 
 def avals_of(layout: ElementLayout) -> list[Aval]:
@@ -161,6 +133,7 @@ class Iterator(Trackable):
             return
         self._layout = dataset.stage.layout
         self._cursor: Any = None
+        self._dataset = dataset
         if in_graph():
             layout = self._layout
 
@@ -171,7 +144,6 @@ class Iterator(Trackable):
                 "AnonymousIteratorV3", [Aval((), variant)], begin, dataset._variant_tensor
             )
         else:
-            self._dataset = dataset
             self._cursor = Cursor(dataset.bind().start(), self._layout)
 
     def _take_variant(self, tensor: object) -> None:
@@ -243,7 +215,9 @@ class Iterator(Trackable):
                 raise end_of_sequence() from None
 
         avals = avals_of(layout)
-        tensors = run_effect("IteratorGetNext", avals, take, self.iterator_tensor)
+        tensors = run_effect(
+            "IteratorGetNext", avals, take, self.iterator_tensor, source=self._dataset
+        )
         return element_in_graph(layout, tensors)
 
     def get_next_as_optional(self) -> Optional:
@@ -260,7 +234,11 @@ class Iterator(Trackable):
             return (Variant(Optional(cursor.layout, flat)),)
 
         (tensor,) = run_effect(
-            "IteratorGetNextAsOptional", [Aval((), variant)], take, self.iterator_tensor
+            "IteratorGetNextAsOptional",
+            [Aval((), variant)],
+            take,
+            self.iterator_tensor,
+            source=self._dataset,
         )
         return OptionalSpec(self._layout.spec).from_variant(tensor)
 
@@ -270,7 +248,13 @@ class Iterator(Trackable):
 
         def more() -> Any:
             call = lambda cursor: (wrap(unwrap_variant(cursor).more())._array,)  # noqa: E731
-            return run_effect("IteratorHasNext", [Aval((), bool_)], call, self.iterator_tensor)[0]
+            return run_effect(
+                "IteratorHasNext",
+                [Aval((), bool_)],
+                call,
+                self.iterator_tensor,
+                source=self._dataset,
+            )[0]
 
         return more, self.get_next
 

@@ -29,17 +29,14 @@ from talweg.eager.composite import SparseTensorSpec
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.pipeline import element
 from talweg.pipeline.dataset import Dataset, read_leaf
+from talweg.pipeline.effects import IteratorOperation, in_graph, run_effect, unwrap_variant
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.iterators import (
     Cursor,
-    IteratorOperation,
     OwnedIterator,
     avals_of,
     element_in_graph,
     end_of_sequence,
-    in_graph,
-    run_effect,
-    unwrap_variant,
 )
 from talweg.pipeline.run import Bound, End, unknowns
 from talweg.prims.host import act

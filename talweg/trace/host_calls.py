@@ -22,6 +22,7 @@ from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import wrap
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.host import act, host_call, taped_call, taped_pull
+from talweg.trace.synchronization import find_used_by, synchronized
 from talweg.transform.rules import densify
 
 if TYPE_CHECKING:
@@ -123,17 +124,21 @@ def numpy_call(
 ) -> Any:
     """Build the operation that calls `function` on arrays, through `wrapped` for errors."""
     call = NumpyCall(function, dtypes, tf_type, wrapped)
-    if not dtypes:
-        return act(*operands, call=call).op
-    results = host_call(*operands, call=call)
+    with synchronized(find_used_by(function)):
+        if not dtypes:
+            return act(*operands, call=call).op
+        results = host_call(*operands, call=call)
     return list(results) if several else results[0]
 
 
-def python_call(function: Callable[..., Any], operands: list, dtypes: list) -> Any:
-    """Build the operation that calls `function` on tensors, and return its results."""
-    if not dtypes:
-        return act(*operands, call=HostAction(function)).op
-    return list(taped_call(*operands, call=TapedCall(function, dtypes))[:-1])
+def python_call(
+    function: Callable[..., Any], operands: list, dtypes: list, users: Callable[..., Any]
+) -> Any:
+    """Build the operation that calls `function`, which calls the user's, on tensors."""
+    with synchronized(find_used_by(users)):
+        if not dtypes:
+            return act(*operands, call=HostAction(function)).op
+        return list(taped_call(*operands, call=TapedCall(function, dtypes))[:-1])
 
 
 class HostAction:

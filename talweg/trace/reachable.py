@@ -19,27 +19,39 @@ if TYPE_CHECKING:
     from talweg.trace.methods import Method
 
 LIMIT = 5000  # objects that are looked at
+OPERATORS, AUTOGRAPH = "ag__", "talweg.trace.autograph."  # what converted functions see besides
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), type, CodeType, Tensor)
 
 
 def may_reach(function: Method | Callable[..., Any], targets: list) -> bool:
-    """Return whether a function may reach one of these objects;
-    True if the search takes too long.
+    """Return whether a function may reach one of these objects."""
+    return bool(find_reached(function, targets, 1))
+
+
+def find_reached(
+    function: Method | Callable[..., Any], targets: list, enough: int | None = None
+) -> list:
+    """Return the objects that a function may reach: all if the search takes too long.
+
+    enough: the number after which the search may end; None for all.
     """
-    wanted = {id(target) for target in targets}
+    wanted = {id(target): target for target in targets}
+    enough = len(wanted) if enough is None else enough
+    reached: list = []
     seen: dict[int, Any] = {}
     pending = [function]
-    while pending:
+    while pending and len(reached) < enough:
         value = pending.pop()
         if id(value) in wanted:
-            return True
+            reached.append(wanted.pop(id(value)))
+            continue
         if isinstance(value, _PLAIN) or id(value) in seen:
             continue
         seen[id(value)] = value
         if len(seen) > LIMIT:
-            return True
+            return targets
         pending.extend(_next_to(value))
-    return False
+    return reached
 
 
 def _next_to(obj: object) -> Iterator[Any]:
@@ -65,7 +77,7 @@ def _next_to(obj: object) -> Iterator[Any]:
         yield obj.python_function
     elif hasattr(obj, "bound") and hasattr(obj, "__wrapped__"):  # the function of a method
         yield obj.bound
-    elif not isinstance(obj, ModuleType):
+    elif not isinstance(obj, ModuleType) and not type(obj).__module__.startswith(AUTOGRAPH):
         yield from list(getattr(obj, "__dict__", {}).values())
         for kind in type(obj).__mro__:
             for name in _slots(kind):
@@ -79,14 +91,16 @@ def _slots(kind: type) -> tuple:
 
 def _visible_to(function: FunctionType) -> Iterator[Any]:
     """Return the objects a function sees: its cells, defaults, and globals that it names."""
-    for cell in function.__closure__ or ():
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if name == OPERATORS:
+            continue
         try:
             yield cell.cell_contents
         except ValueError:  # nothing yet
             continue
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
-    names = set(_names(function.__code__))
+    names = set(_names(function.__code__)) - {OPERATORS}
     for name in names:
         value = function.__globals__.get(name)
         if isinstance(value, ModuleType):

@@ -1,0 +1,45 @@
+"""Operations with effects, by which graphs take elements from iterators and run datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.eager.structured import Variant
+from talweg.prims.host import host_call
+from talweg.trace.synchronization import find_used_by, synchronized
+
+
+def unwrap_variant(value: object) -> Any:
+    """Return the content of a variant."""
+    return value.value if type(value) is Variant else value
+
+
+class IteratorOperation:
+    """The action of an operation on iterators when a graph runs."""
+
+    def __init__(self, tf_type: str, avals: tuple, call: Callable[..., Any]):
+        self.tf_type, self.avals, self.call = tf_type, avals, call
+
+    def __call__(self, *values: object) -> tuple:
+        return self.call(*values)
+
+
+def run_effect(
+    tf_type: str, avals: list, call: Callable[..., Any], *operands: object, source: Any = None
+) -> tuple:
+    """Return the results of an operation with an effect.
+
+    source: the dataset that is run, whose functions see the variables as they are in program order.
+    """
+    operation = IteratorOperation(tf_type, tuple(avals), call)
+    if source is None:
+        return host_call(*operands, call=operation)
+    with synchronized(find_used_by(source)):
+        return host_call(*operands, call=operation)
+
+
+def in_graph() -> bool:
+    """Return whether the present call belongs into a graph."""
+    return dispatch.context.base is not None
