@@ -15,6 +15,7 @@ from talweg.core.errors import InvalidArgumentError, compose, value_error
 from talweg.core.machine import machine
 from talweg.eager import placed
 from talweg.eager.tensor import DEVICE
+from talweg.graph.function_graph import FunctionGraph
 
 if TYPE_CHECKING:
     from talweg.graph.operation import Operation
@@ -154,6 +155,7 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
     if spec.device_index is None:
         spec = spec.replace(device_index=0)
     whole_name = spec.to_string()
+    _check_task(spec, whole_name)
     index, count = spec.device_index or 0, len(settings.logical or [0])
     gpus = len(machine.visible_gpus)
     if spec.device_type == "GPU" and index < gpus:
@@ -175,6 +177,23 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
     return None
 
 
+def _check_task(spec: DeviceSpec, whole_name: str) -> None:
+    """Raise InvalidArgumentError for a device of a task that there is not, but in a `tf.Graph`.
+
+    A graph may be made here and run by others, so it may name any task.
+    """
+    if spec.replica == 0 and (spec.job, spec.task) in machine.tasks:
+        return
+    graph = dispatch.context.base
+    while isinstance(graph, FunctionGraph):
+        graph = graph.outer
+    if graph is None:
+        tasks = ", ".join([f"/job:{job}/task:{task}" for job, task in sorted(machine.tasks)])
+        text = f"{whole_name} unknown device"
+        hint = "a device name without job, replica and task, such as '/CPU:0'"
+        raise InvalidArgumentError(None, None, compose("TW402", text, f"one of {tasks}", hint))
+
+
 def full_device(device: str) -> str:
     """Return a device by its whole name; ValueError for what is none."""
     text = str(device)
@@ -189,7 +208,8 @@ class device:
     """A context whose results lie on a device; all of them are computed by the CPU.
 
     device_name: a string such as "/CPU:1", a DeviceSpec, a logical device, or None for the first
-    device.  ValueError for what is no device name.
+    device.  ValueError for what is no device name.  InvalidArgumentError, where no `tf.Graph` is in
+    force, for a job, replica or task that there is not.
 
     >>> import talweg as tf
     >>> with tf.device("/CPU:0"):

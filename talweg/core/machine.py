@@ -21,6 +21,7 @@ class Machine:
         self._gpus: int | None = None  # how many there are, once that was asked
         self.hidden: frozenset[int] = frozenset()  # GPUs that the program does not want
         self.platforms: dict[str, str] = {}  # JAX's names of kinds, where they are others
+        self.tasks = {("localhost", 0)}  # (job, task) whose devices eager code may name
 
     @property
     def gpus(self) -> int:

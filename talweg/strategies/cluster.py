@@ -20,6 +20,7 @@ import numpy as np
 from talweg.core import settings
 from talweg.core.errors import OpError, compose
 from talweg.core.lazy import LazyModule
+from talweg.core.machine import machine
 from talweg.strategies.meeting import Meeting, precondition, unavailable
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class Cluster:
         self.tasks = tasks
         self.names = [f"{name} ({address})" for name, address in tasks]
         self.count, self.own, self.patience = len(tasks), own, PATIENCE
+        for name, _ in tasks:
+            job, _, number = name.partition(":")
+            machine.tasks.add((job, int(number)))
         about = {"cluster": [list(task) for task in tasks], "jax": engine.jax.__version__}
         address = tasks[0][1]
         self.meeting = Meeting(self.names, own, address, seconds, about)

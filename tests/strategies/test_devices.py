@@ -106,3 +106,27 @@ def test_a_strategy_of_one_device_puts_things_there(three):
         v = tf.Variable(1.0)
     assert places(v, strategy.run(lambda: v + 1.0)) == ["2", "2"]
     assert strategy.extended.worker_devices == (f"{FULL}2",)
+
+
+@pytest.mark.parametrize("soft", [True, False])
+@pytest.mark.parametrize("name", ["/job:worker/task:0", "/task:3", "/replica:1", "/job:ps/cpu:0"])
+def test_tasks_that_are_not_there(name, soft):
+    """As in TensorFlow with soft placement, too; a graph may name any task."""
+    tf.config.set_soft_device_placement(soft)
+    try:
+        error = tf.errors.InvalidArgumentError
+        with pytest.raises(error, match="unknown device"), tf.device(name):
+            tf.constant(1.0)
+
+        @tf.function
+        def step(x):
+            with tf.device(name):
+                return x + 1
+
+        with pytest.raises(error, match="/job:localhost/task:0"):
+            step(tf.constant(1.0))
+        with tf.Graph().as_default(), tf.device(name):
+            assert tf.add(1.0, 2.0).device
+        assert tf.constant(1.0).device == FULL + "0"  # the failed block is over
+    finally:
+        tf.config.set_soft_device_placement(True)
