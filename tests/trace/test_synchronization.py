@@ -1,5 +1,7 @@
 """Python that a function calls sees what the function wrote, and the function what Python wrote."""
 
+from threading import Thread
+
 import numpy as np
 import pytest
 
@@ -217,3 +219,24 @@ class TestDatasets:
             return scaled.batch(3).get_single_element()
 
         assert step().numpy().tolist() == [0.0, 4.0, 8.0]
+
+
+def test_no_update_of_eight_threads_is_lost():
+    total = tf.Variable(0.0)
+
+    def add():
+        total.assign_add(1.0)
+
+    @tf.function
+    def step():
+        total.assign_add(1.0)
+        tf.py_function(add, [], [])
+        total.assign_add(1.0)
+
+    step()
+    threads = [Thread(target=lambda: [step() for _ in range(50)]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert float(total) == 3 * (1 + 8 * 50)
