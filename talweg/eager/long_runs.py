@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core.locking import hold, let_go, let_go_one, runs
+from talweg.core.roles import Role
 from talweg.eager.resident import nearest
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING
@@ -305,11 +306,21 @@ def rules_of(program: Program, variable: object) -> set[str]:
     found: set[str] = set()
     for step in program.steps:
         if step.kind == "state" and step.params.get("variable") is variable and step.states:
-            found.add(step.params["rule"])
+            if not _is_adoption(step.node):
+                found.add(step.params["rule"])
         elif step.kind == "body":
             for body in bodies_of(step.node):
                 found |= rules_of(program_of(body), variable)
     return found
+
+
+def _is_adoption(node: Node) -> bool:
+    """Return whether a write takes over what Python wrote (`trace/synchronization.py`)."""
+    parts = [part for x in node.operands[:1] for part in x.operands]
+    calls = [
+        part.inputs[0].params.get("call") for part in parts if part.prim.role is Role.PROJECTION
+    ]
+    return any([getattr(call, "adopts", False) for call in calls])
 
 
 def replay_change(rules: set[str], base: Any, after: Any, present: Any) -> Any:

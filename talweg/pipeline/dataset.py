@@ -32,7 +32,7 @@ from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph.handle import Handle
 from talweg.pipeline import element
 from talweg.pipeline.combining import Combining
-from talweg.pipeline.effects import in_graph, run_effect, unwrap_variant
+from talweg.pipeline.effects import in_graph, leaves_of, run_effect, unwrap_variant
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.grouping import Grouping
 from talweg.pipeline.iterators import NumpyIterator, OwnedIterator
@@ -270,7 +270,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
             self._variant_tensor,
             *leaves,
             *captured,
-            source=(self.stage, function),
+            source=(leaves_of(self.stage), function.leaves()),
         )
         return element.pack(layout.spec, list(from_graph))
 
@@ -285,7 +285,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
             _avals(layout),
             call,
             self._variant_tensor,
-            source=self.stage,
+            source=(leaves_of(self.stage),),
         )
         return _together(layout, found)
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.eager.structured import Variant
+from talweg.pipeline.run import stages_of
+from talweg.pipeline.stage import Stage
 from talweg.prims.host import host_call
-from talweg.trace.synchronization import find_used_by, synchronized
+from talweg.trace.synchronization import synchronized
 
 
 def unwrap_variant(value: object) -> Any:
@@ -27,17 +29,23 @@ class IteratorOperation:
 
 
 def run_effect(
-    tf_type: str, avals: list, call: Callable[..., Any], *operands: object, source: Any = None
+    tf_type: str, avals: list, call: Callable[..., Any], *operands: object, source: tuple = ()
 ) -> tuple:
     """Return the results of an operation with an effect.
 
-    source: the dataset that is run, whose functions see the variables as they are in program order.
+    source: the stages that are run, whose functions see the variables as they are in program order.
     """
     operation = IteratorOperation(tf_type, tuple(avals), call)
-    if source is None:
+    if not source:
         return host_call(*operands, call=operation)
-    with synchronized(find_used_by(source)):
+    used = {id(leaf) for part in source for leaf in part}
+    with synchronized(lambda handles: [handle for handle in handles if id(handle) in used]):
         return host_call(*operands, call=operation)
+
+
+def leaves_of(stage: Stage) -> list:
+    """Return the tensors and variables that a pipeline uses."""
+    return [leaf for here in stages_of(stage) for leaf in here.leaves()]
 
 
 def in_graph() -> bool:

@@ -21,7 +21,7 @@ from talweg.core.tracking import Trackable
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.pipeline import element
-from talweg.pipeline.effects import in_graph, run_effect, unwrap_variant
+from talweg.pipeline.effects import in_graph, leaves_of, run_effect, unwrap_variant
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.run import VARIANT_SPEC, End, Next
 
@@ -199,6 +199,10 @@ class Iterator(Trackable):
             pass_out(error)
             raise
 
+    def _used(self) -> tuple:
+        """Return what its dataset uses, where that is known, for `run_effect`."""
+        return () if self._dataset is None else (leaves_of(self._dataset.stage),)
+
     def get_next(self, name: str | None = None) -> Any:
         """Return the next element; OutOfRangeError at the end."""
         if self._cursor is not None and not in_graph():
@@ -216,7 +220,7 @@ class Iterator(Trackable):
 
         avals = avals_of(layout)
         tensors = run_effect(
-            "IteratorGetNext", avals, take, self.iterator_tensor, source=self._dataset
+            "IteratorGetNext", avals, take, self.iterator_tensor, source=self._used()
         )
         return element_in_graph(layout, tensors)
 
@@ -238,7 +242,7 @@ class Iterator(Trackable):
             [Aval((), variant)],
             take,
             self.iterator_tensor,
-            source=self._dataset,
+            source=self._used(),
         )
         return OptionalSpec(self._layout.spec).from_variant(tensor)
 
@@ -253,7 +257,7 @@ class Iterator(Trackable):
                 [Aval((), bool_)],
                 call,
                 self.iterator_tensor,
-                source=self._dataset,
+                source=self._used(),
             )[0]
 
         return more, self.get_next

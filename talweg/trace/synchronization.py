@@ -47,6 +47,7 @@ class PublishingCall:
 class AdoptingCall:
     """A host call that returns, for each variable, whether Python changed it, and its value."""
 
+    adopts = True  # `eager/long_runs.py` asks: the writes of its results are no change of the run
     tf_type = "EagerPyFunc"
     may_wait = False
 
@@ -81,7 +82,7 @@ def synchronized(find: Callable[[list[Handle]], list[Handle]]) -> Iterator[None]
 
 
 def find_used_by(function: Any) -> Callable[[list[Handle]], list[Handle]]:
-    """Return a choice for `synchronized`: what a Python function, or another object, may reach."""
+    """Return a choice for `synchronized`: variables that a Python function may reach."""
 
     def choose(handles: list[Handle]) -> list[Handle]:
         if not handles:
