@@ -33,7 +33,8 @@ def run_effect(
 ) -> tuple:
     """Return the results of an operation with an effect.
 
-    source: the stages that are run, whose functions see the variables as they are in program order.
+    source: lists of the tensors and variables that the datasets use which it runs; their functions
+    see those variables in program order.
     """
     operation = IteratorOperation(tf_type, tuple(avals), call)
     if not source:
