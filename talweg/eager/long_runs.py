@@ -230,7 +230,8 @@ class LongRun:
         """Give a variable the value that the run has for it, for Python that is called next."""
         base = self._bases.get(self._of(handle)[1])
         if base is None or base._array is not array:
-            self[handle] = np.array(array)[()]  # the run may use its own memory again
+            copied = array.copy() if type(array) is np.ndarray else array
+            self[handle] = copied  # the run may use its own memory again
 
     def adopt(self, handle: Any) -> Any:
         """Return the array that Python gave a variable after `publish`; None if it gave none."""

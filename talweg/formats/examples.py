@@ -30,7 +30,7 @@ def not_an_example(reason: str = "") -> InvalidArgumentError:
 
 
 def _contents(data: bytes, *kinds: int) -> Iterator[bytes]:
-    """Yield the fields with number 1; those of other kinds are unknown fields, left out."""
+    """Return the fields with number 1; those of other kinds are unknown fields, left out."""
     return (
         content
         for number, kind, content in read_raw_fields(data, not_an_example)

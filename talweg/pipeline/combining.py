@@ -125,7 +125,7 @@ class Combining:
     def choose_from_datasets(
         cls, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True
     ) -> Dataset:
-        """Return take, at each step, an element of datasets[choice],
+        """Take, at each step, an element of datasets[choice],
         choice being int64 scalars of a dataset.
         """
         if not datasets:

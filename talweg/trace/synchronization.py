@@ -66,22 +66,26 @@ class AdoptingCall:
 def synchronized(find: Callable[[list[Handle]], list[Handle]]) -> Iterator[None]:
     """Synchronize in the block, which makes a host call, variables that the trace has written.
 
-    find: chooses from such variables' handles those that the call can reach.
+    find: chooses from such variables' handles those that the call can reach.  A variable of open
+    shape is only published: a choice by element between two sizes is not possible.
     """
     handles = find(_find_written())
     if not handles:
         yield
         return
-    values = [_read(handle) for handle in handles]
-    act(*values, call=PublishingCall(handles))
+    act(*[_read(handle) for handle in handles], call=PublishingCall(handles))
     yield
+    handles = [handle for handle in handles if _is_fixed(handle)]
+    if not handles:
+        return
+    values = [_read(handle) for handle in handles]
     adopting = AdoptingCall(handles, [Aval(value.dims, value.dtype) for value in values])
     results = host_call(*values, call=adopting)
     for handle, value, changed, new in zip(handles, values, results, results[len(handles) :]):
         handle.variable.assign(select(changed, new, value))
 
 
-def find_used_by(function: Any) -> Callable[[list[Handle]], list[Handle]]:
+def find_used_by(function: Callable[..., Any]) -> Callable[[list[Handle]], list[Handle]]:
     """Return a choice for `synchronized`: variables that a Python function may reach."""
 
     def choose(handles: list[Handle]) -> list[Handle]:
@@ -97,17 +101,13 @@ def find_used_by(function: Any) -> Callable[[list[Handle]], list[Handle]]:
 
 
 def _find_written() -> list[Handle]:
-    """Return the handles of variables of known shape that the traces in force have written."""
+    """Return the handles of variables that the traces in force have written."""
     graph: Any = dispatch.context.base
     written: dict[Any, None] = {}
     while isinstance(graph, FunctionGraph):
         written.update(dict.fromkeys([*graph.writes, *graph.inside]))
         graph = graph.outer
-    return [
-        handle
-        for handle in written
-        if type(handle) is Handle and handle.owner() is not None and _is_fixed(handle)
-    ]
+    return [x for x in written if type(x) is Handle and x.owner() is not None]
 
 
 def _is_fixed(handle: Handle) -> bool:

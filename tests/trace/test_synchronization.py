@@ -146,6 +146,25 @@ def test_published_values_stay_when_the_run_goes_on(counter):
     assert counter.value.numpy().tolist() == [57.0, 114.0]
 
 
+def test_strings_and_variables_of_open_shape():
+    text, rows = tf.Variable("a"), tf.Variable([1.0], shape=[None])
+    seen = []
+
+    def look():
+        seen.append((text.numpy(), rows.numpy().tolist()))
+        text.assign("c")
+
+    @tf.function
+    def step():
+        text.assign("b")
+        rows.assign([1.0, 2.0, 3.0])
+        tf.py_function(look, [], [])
+        return text.read_value()
+
+    assert step().numpy() == text.numpy() == b"c"
+    assert seen == [(b"b", [1.0, 2.0, 3.0])]
+
+
 class TestDatasets:
     """A dataset's functions see variables in the order of the program."""
 

@@ -102,7 +102,7 @@ class Storage:
         return list(found)
 
     def _should(self) -> None:
-        """Return whether a value is cheaper to store than to compute at every use."""
+        """Decide whether a value is cheaper to store than to compute at every use."""
         cost: dict[Value, float] = {}
         for equation in self.live:
             if self.kind[equation] != "inliner":
