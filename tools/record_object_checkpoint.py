@@ -32,19 +32,31 @@ def objects(tf, by=0):
     return tf.train.Checkpoint(module=module, step=step, list=[tf.Variable(True)])
 
 
+def optimized(tf, steps=0):
+    """Return a checkpoint of variables and the optimizers that trained them: they have slots."""
+    a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable([3.0], name="b")
+    adam = tf.compat.v1.train.AdamOptimizer(0.1)
+    momentum = tf.compat.v1.train.MomentumOptimizer(0.1, 0.9)
+    for _ in range(steps):
+        adam.minimize(lambda: tf.reduce_sum(a**2), var_list=[a])
+        momentum.minimize(lambda: tf.reduce_sum(b**3), var_list=[b])
+    return tf.train.Checkpoint(a=a, b=b, adam=adam, inner=[momentum])
+
+
 def main():
     """Record, or restore what is named."""
     os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0")
     import tensorflow as tf
 
     if len(sys.argv) > 1:
-        checkpoint = objects(tf)
+        checkpoint = optimized(tf) if "optimized" in sys.argv[1] else objects(tf)
         checkpoint.restore(sys.argv[1]).assert_consumed()
-        print("restored:", checkpoint.module.w.numpy(), int(checkpoint.step))
+        print("restored all")
         return
     FOLDER.mkdir(exist_ok=True)
     os.chdir(FOLDER)
     objects(tf).save("tensorflow")
+    optimized(tf, steps=3).save("optimized")
     (FOLDER / "checkpoint").unlink()
 
 

@@ -123,6 +123,20 @@ class SparseTensor:
         places = ensure_dims(self._indices, shape=(None, rank))
         return self._with_shape(SparseTensor(places, self._values, self._dense_shape))
 
+    @property
+    def op(self) -> Any:
+        """The operation that makes the values; AttributeError outside of graphs."""
+        return self._values.op
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it belongs to; AttributeError outside of graphs."""
+        return self._values.graph
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Return its value in a session (the default one), a `compat.v1.SparseTensorValue`."""
+        return hooks.evaluate_in_session(self, feed_dict, session)
+
     def consumers(self) -> list:
         """Return no operations: those that use it are not kept."""
         return []

@@ -13,6 +13,7 @@ FRAMEWORK = "talweg.private.framework"
 DATA = "talweg.private.datasets"
 CONTEXT = "talweg.private.context"
 FIRST = "talweg.private.first_generation"
+THRESHOLDS = "talweg.compat_v1.metrics.thresholds"
 EVALUATION = "talweg.private.evaluation"
 
 
@@ -61,7 +62,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "python.framework.ops": {
         "convert_to_tensor": "convert_to_tensor",
         "_gradient_registry": "talweg.private.gradient_registry:GRADIENT_REGISTRY",
-        "device": "device",
+        "device": "compat.v1.device",
         "colocate_with": "compat.v1.colocate_with",
         **at(
             FRAMEWORK,
@@ -199,7 +200,11 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "mod": "math.mod",
     },
     "python.ops.metrics_impl": {
-        "_aggregate_variable": lambda v, collections: v,
+        "_aggregate_variable": f"{FIRST}:aggregate_variable",
+        "_confusion_matrix_at_thresholds": f"{THRESHOLDS}:confusion_matrix_at_thresholds",
+        "_streaming_sparse_average_precision_at_top_k": (
+            "talweg.compat_v1.metrics.top_k:average_precision_at_top_k"
+        ),
         "_remove_squeezable_dimensions": f"{FIRST}:remove_squeezable_dimensions",
         "_safe_scalar_div": f"{FIRST}:safe_scalar_div",
         "metric_variable": f"{FIRST}:metric_variable",

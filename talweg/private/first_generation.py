@@ -37,12 +37,21 @@ def reveal_undocumented(symbol_name: str, target_module: Any = None) -> None:
 
 def remove_squeezable_dimensions(predictions: Any, labels: Any, weights: Any) -> tuple:
     """Squeeze a last axis of size 1 of predictions, labels or weights that the others have not."""
-    labels, predictions = match_ranks(labels, predictions)
+    predictions = look_up("convert_to_tensor")(predictions)
+    if labels is not None:
+        labels, predictions = match_ranks(labels, predictions)
     if weights is not None:
         weights = look_up("convert_to_tensor")(weights)
         if weights.shape.rank and weights.shape.rank - 1 == predictions.shape.rank:
             weights = look_up("squeeze")(weights, [-1])
     return predictions, labels, weights
+
+
+def aggregate_variable(v: Any, collections: Any) -> Any:
+    """Return a variable of a metric, which is its value; add it to collections."""
+    if collections:
+        look_up("compat.v1.add_to_collections")(collections, v)
+    return v
 
 
 def metric_variable(

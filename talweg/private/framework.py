@@ -187,8 +187,16 @@ def case_helper(
 
 
 def _get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
-    found = [x.graph for x in op_input_list if isinstance(x, Tensor) and hasattr(x, "graph")]
-    return graph or (found[0] if found else look_up("compat.v1.get_default_graph")())
+    """Return the one graph of the inputs, `graph` if given; ValueError if they have others."""
+    made = [x for x in op_input_list if isinstance(x, Tensor) and hasattr(x, "graph")]
+    wanted = graph
+    for x in made:
+        if graph is not None and x.graph is not graph:
+            raise value_error("TW501", f"{x} is not from the passed-in graph {graph}")
+        wanted = wanted or x.graph
+        if x.graph is not wanted:
+            raise value_error("TW501", f"{x} must be from the same graph as {made[0]}")
+    return wanted or look_up("compat.v1.get_default_graph")()
 
 
 def gen_new_seed(seed: int | None, salt: str) -> int | None:

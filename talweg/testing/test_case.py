@@ -422,7 +422,8 @@ class TestCase(AbslAsserts, unittest.TestCase):
 
     def assertDeviceEqual(self, device1: object, device2: object, msg: str | None = None) -> None:
         """Assert that two device names mean the same device."""
-        self.assertEqual(str(device1).lower(), str(device2).lower(), msg=msg)
+        names = [look_up("DeviceSpec").from_string(str(x or "")) for x in (device1, device2)]
+        self.assertEqual(names[0].to_string(), names[1].to_string(), msg=msg)
 
     # -- errors
 

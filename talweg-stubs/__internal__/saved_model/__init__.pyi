@@ -4,6 +4,10 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.interop.saved_model.structured_values import read as _read_as_decode_proto
+decode_proto = _read_as_decode_proto
+from talweg.interop.saved_model.structured_values import encode_value as _encode_value_as_encode_structure
+encode_structure = _encode_value_as_encode_structure
 from talweg.interop.saved_model.loading import load_partial as load_partial
 from talweg.interop.saved_model.loading import parse_saved_model as parse_saved_model
 from talweg.__internal__.saved_model import load as load

@@ -415,7 +415,8 @@ def _check_part(axis: int, start: Any, count: Any, have: Any) -> None:
     """Raise InvalidArgumentError where a begin or size is known to be wrong."""
     if below(start, 0) or below(have, start):
         text = f"slice: expected begin[{axis}] in [0, {have}], but got {start}"
-        raise invalid_value("TW206", text)
+        is_rest = count == -1 and not below(start, 0)  # TensorFlow sees it while it builds
+        raise (invalid if is_rest else invalid_value)("TW206", text)
     if below(count, -1) or below(have - start, count):
         text = f"slice: expected size[{axis}] in [0, {have - start}], but got {count}"
         raise (invalid if below(count, -1) else invalid_value)("TW206", text)

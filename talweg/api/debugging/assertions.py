@@ -78,7 +78,7 @@ def _compare(
         return
     count = 3 if summarize is None or summarize < 0 else summarize
     left, right = values_of(x), values_of(y)
-    lines = [f"{function}: the condition x {sign} y did not hold"]
+    lines = [f"{function}: assertion failed: Condition x {sign} y did not hold"]
     if left.shape == right.shape == verdict.shape and verdict.ndim:
         failing = np.argwhere(~verdict)
         at = tuple(failing[:count].T)
@@ -267,7 +267,7 @@ def _check_sign(
         count = 3 if summarize is None or summarize < 0 else summarize
         values = values_of(x)
         text = (
-            f"{function}: the condition x {sign} 0 did not hold at "
+            f"{function}: assertion failed: Condition x {sign} 0 did not hold at "
             f"{verdict.size - verdict.sum()} of {verdict.size} places, where x is "
             f"{_some(values[~verdict], count)}"
         )

@@ -28,8 +28,8 @@ def _dtypes(dtypes: object) -> list:
     return [as_dtype(d) for d in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
 
 
-def _shapes(shapes: Any, count: int) -> list | None:
-    """Return a shape for each component; None if they are not known."""
+def _shapes(shapes: Any, count: int, partial: bool = False) -> list | None:
+    """Return a shape for each component, fully defined or `partial`; None if they are not known."""
     if shapes is None:
         return None
     if not isinstance(shapes, (list, tuple)) or (shapes and isinstance(shapes[0], int)):
@@ -39,6 +39,9 @@ def _shapes(shapes: Any, count: int) -> list | None:
         raise value_error(
             "TW204", f"Queue shapes must have the same length as dtypes, received {shapes!r}"
         )
+    if not partial and not all(shape.is_fully_defined() for shape in found):
+        text = f"All shapes must be fully defined: {found}"
+        raise value_error("TW204", text, hint="tf.queue.PaddingFIFOQueue, which fills up")
     return found
 
 
@@ -271,7 +274,7 @@ class PaddingFIFOQueue(QueueBase):
         name: str = "padding_fifo_queue",
     ):
         dtypes = _dtypes(dtypes)
-        shapes = _shapes(shapes, len(dtypes)) or []
+        shapes = _shapes(shapes, len(dtypes), partial=True) or []
         if len(dtypes) != len(shapes):
             raise value_error("TW204", f"{len(shapes)} shapes for {len(dtypes)} dtypes", "as many")
         handle = _operation(

@@ -70,8 +70,8 @@ class Layer:
         self._activity_regularizer = kwargs.get("activity_regularizer")
         self._reuse = kwargs.get("_reuse")
         self._scope: VariableScope | None = None
-        self._trained: list = []
-        self._other: list = []
+        self._trainable_weights: list = []  # subclasses add to these
+        self._non_trainable_weights: list = []
         self._updates: list = []
         if kwargs.get("_scope"):
             with variable_scope(kwargs["_scope"]) as self._scope:
@@ -113,12 +113,13 @@ class Layer:
     @property
     def trainable_weights(self) -> list:
         """The variables that are trained."""
-        return list(self._trained) if self.trainable else []
+        return list(self._trainable_weights) if self.trainable else []
 
     @property
     def non_trainable_weights(self) -> list:
         """The variables that are not trained."""
-        return list(self._other) if self.trainable else [*self._trained, *self._other]
+        others = self._non_trainable_weights
+        return list(others) if self.trainable else [*self._trainable_weights, *others]
 
     @property
     def weights(self) -> list:
@@ -188,7 +189,8 @@ class Layer:
             constraint=constraint,
             partitioner=partitioner,
         )
-        known = self._trained if trainable is not False else self._other
+        is_trained = trainable is not False
+        known = self._trainable_weights if is_trained else self._non_trainable_weights
         if not any(made is other for other in known):
             known.append(made)
         return made

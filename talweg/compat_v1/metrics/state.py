@@ -26,14 +26,15 @@ class MetricState:
     """Holds the variables of one metric, and the collections it belongs to.
 
     `give` makes the pair that a metric is: its value now, and the operation that takes in what the
-    run gives, with the value afterwards.
+    run gives, with the value afterwards.  Without a name it is in the scope that is open.
     """
 
-    def __init__(self, name: str, metrics: Any, updates: Any):
+    def __init__(self, name: str | None, metrics: Any, updates: Any):
         if dispatch.context.base is None:
             raise RuntimeError(
                 f"tf.metrics.{name} is not supported when eager execution is enabled.  [TW503]"
             )
+        name = name or f"{default_graph().get_name_scope()}/"
         with look_up("compat.v1.name_scope")(name) as self.scope:  # of its own, ends in a slash
             self.metrics, self.updates = metrics, updates
         self.variables: list = []
@@ -94,8 +95,11 @@ def _fit_weights(w: Any, x: Any, error: Callable[..., Exception]) -> Any:
     return require_sizes(w, tuple([broadcast(n, m) for n, m in pairs]), x.dims, text)
 
 
-def _fit_in_a_run(w: Any, x: Any) -> Any:
+def _fit_in_a_run(w: Any, x: Any, validate: bool = True) -> Any:
+    """Return the weights that fit x; without `validate`, for a trial of ranks, something alike."""
     _require_ranks(w, x)
+    if not validate:
+        return look_up("zeros_like")(x, w.dtype)
     return w if w.shape.rank == 0 else _fit_weights(w, x, invalid)
 
 

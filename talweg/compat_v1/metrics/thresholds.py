@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.export import export, look_up
+from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.metrics.state import MetricState, apply_weights, flags, match_ranks, ratio
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
+from talweg.eager.graph_variable import take_update
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
 Name = str | None
-EPSILON = 1e-7
+EPSILON, AREA_EPSILON = 1e-7, 1e-6  # TensorFlow's
 KINDS = {
     "tp": "true_positives",
     "fn": "false_negatives",
@@ -44,8 +46,14 @@ def _counts(
     if thresholds is None:
         guessed = reshape(flags(predictions), [1, -1])
     else:
+        predictions = look_up("cast")(predictions, float32)
+        text = "predictions must be in [0, 1]"
+        below = look_up("debugging.assert_greater_equal")(predictions, 0.0, text)
+        above = look_up("debugging.assert_less_equal")(predictions, 1.0, text)
+        with default_graph().control_dependencies([below, above]):
+            predictions = look_up("identity")(predictions)
         rows = look_up("constant")(np.array(thresholds, np.float32)[:, None])
-        guessed = reshape(look_up("cast")(predictions, float32), [1, -1]) > rows
+        guessed = reshape(predictions, [1, -1]) > rows
     no = look_up("logical_not")
     both = look_up("logical_and")
     counters = {
@@ -74,6 +82,22 @@ def _confusion_counts(
     rows = None if thresholds is None else [float(t) for t in thresholds]
     _counts(metric, labels, predictions, rows, weights, kinds)
     return metric.give(compute)
+
+
+def confusion_matrix_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    includes: Sequence[str] | None = None,
+) -> tuple[dict, dict]:
+    """Count (what was found until now, the updates) for each of "tp", "fn", "tn" and "fp"."""
+    kinds = list(KINDS) if includes is None else [str(kind) for kind in includes]
+    metric = MetricState(None, None, None)
+    _counts(metric, labels, predictions, list(thresholds), weights, " ".join(kinds))
+    updates = [take_update(v.assign_add(x)) for v, x in zip(metric.variables, metric.changes)]
+    values = [v.read_value() for v in metric.variables]
+    return dict(zip(kinds, values)), dict(zip(kinds, updates))
 
 
 @export("compat.v1.metrics.true_positives")
@@ -331,11 +355,11 @@ def _area(curve: str, method: str) -> Callable[..., Any]:
         raise value_error("TW207", f"Invalid summation_method: {method}", f"of {[*heights]}")
 
     def area(tp: Any, fn: object, tn: Any, fp: Any) -> Any:
-        recall_ = (tp + EPSILON) / (tp + fn + EPSILON)
+        recall_ = (tp + AREA_EPSILON) / (tp + fn + AREA_EPSILON)
         if curve == "ROC":
-            x, y = fp / (fp + tn + EPSILON), recall_
+            x, y = fp / (fp + tn + AREA_EPSILON), recall_
         else:
-            x, y = recall_, (tp + EPSILON) / (tp + fp + EPSILON)
+            x, y = recall_, (tp + AREA_EPSILON) / (tp + fp + AREA_EPSILON)
         return look_up("reduce_sum")((x[:-1] - x[1:]) * heights[method](y))
 
     return area
@@ -359,7 +383,7 @@ def sensitivity_at_specificity(
     """Return (the recall at the threshold of a specificity, the update)."""
 
     def compute(tp: Any, fn: Callable[..., Any], tn: Any, fp: Any) -> Any:
-        nearest = _nearest(ratio(tn, tn + fp), specificity)
+        nearest = _nearest(tn / (tn + fp + EPSILON), specificity)
         return look_up("gather")(tp / (tp + fn + EPSILON), nearest)
 
     given = labels, predictions, weights, metrics_collections, updates_collections

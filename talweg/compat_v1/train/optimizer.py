@@ -21,9 +21,10 @@ from talweg.compat_v1.train.slots import beside, variable_beside
 from talweg.core import dispatch
 from talweg.core.dtypes import bfloat16, float16, float32, float64
 from talweg.core.errors import type_error, value_error
+from talweg.core.tracking import Trackable
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.absence import announce
-from talweg.eager.graph_variable import UnreadVariable
+from talweg.eager.graph_variable import UnreadVariable, outermost
 from talweg.eager.tape import GradientTape
 from talweg.eager.variable import Variable
 from talweg.graph import structure
@@ -44,7 +45,7 @@ TRAIN_OP = "train_op"
 
 
 @export("compat.v1.train.Optimizer")
-class Optimizer:
+class Optimizer(Trackable):
     """Base of the optimizers of `tf.compat.v1.train`; works in graphs and in eager mode.
 
     A class derived from it implements `_apply_dense(gradient, variable)`, perhaps `_apply_sparse`,
@@ -61,6 +62,7 @@ class Optimizer:
         self._use_locking, self._name = use_locking, name
         self._slots: dict[str, dict[int, tuple[Any, Any]]] = {}  # slot -> variable's id -> both
         self._non_slots: dict[tuple[str, int], tuple[Any, Any]] = {}
+        self._saved_slots: dict[tuple[str, int], list] = {}  # of checkpoints, not made yet
 
     def get_name(self) -> str:
         """Return the name given, which slots are named after."""
@@ -302,7 +304,29 @@ class Optimizer:
         found = own.get(id(var))
         if found is None:
             found = own[id(var)] = var, variable_beside(var, op_name, initial)
+            for position in self._saved_slots.pop((slot_name, id(var)), ()):
+                position.restore(found[1])
         return found[1]
+
+    def _create_or_restore_slot_variable(
+        self, slot_variable_position: Any, slot_name: str, variable: Any
+    ) -> Any:
+        """Return the slot variable that a checkpoint has a value for, made if need be.
+
+        None in a graph where it is not made yet: then it gets its value when it is.
+        """
+        known = self.get_slot(variable, slot_name)
+        if known is None and dispatch.context.base is None:
+            return self._slot(variable, slot_name, self._name, slot_variable_position.value)
+        if known is None:
+            waiting = self._saved_slots.setdefault((slot_name, id(variable)), [])
+            waiting.append(slot_variable_position)
+        return known
+
+    def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
+        """Return the variables that go with no single variable, of the graph in force."""
+        key = id(getattr(outermost(dispatch.context.base), "table", None))
+        return {name: own for (name, table), (own, _) in self._non_slots.items() if table == key}
 
     def _create_non_slot_variable(
         self, initial_value: float, name: str, colocate_with: GraphVariable
@@ -314,6 +338,7 @@ class Optimizer:
             with beside(colocate_with):
                 own = Variable(initial_value, trainable=False, name=name)
             found = self._non_slots[key] = own, getattr(colocate_with, "table", None)
+            self._child_arrived(name, own)
         return found[0]
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:

@@ -26,7 +26,7 @@ from talweg.formats.bundle.writer import write_bundle
 from talweg.formats.files import make_folder
 from talweg.graph.function_graph import FunctionGraph
 from talweg.interop.checkpoint import object_graph as messages
-from talweg.interop.checkpoint.object_graph import Attribute, SavedObject
+from talweg.interop.checkpoint.object_graph import VALUE, Attribute, SavedObject
 from talweg.interop.checkpoint.object_walk import (
     CONTAINERS,
     Survey,
@@ -38,8 +38,9 @@ from talweg.interop.checkpoint.object_walk import (
     variable_in,
 )
 from talweg.interop.checkpoint.options import CheckpointOptions
-from talweg.interop.checkpoint.restoring import VALUE, Restoration, object_graph
+from talweg.interop.checkpoint.restoring import Restoration, object_graph
 from talweg.interop.checkpoint.sharding import data_files
+from talweg.interop.checkpoint.slots import add_slot_variables
 from talweg.interop.checkpoint.status import CheckpointLoadStatus, InitializationOnlyStatus
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Checkpoint(AutoTrackable):
     def survey(self) -> Survey:
         """Survey all objects that belong to it now."""
         catch_up()
-        return survey(self._start, self._beside())
+        return add_slot_variables(survey(self._start, self._beside()))
 
     @property
     def _start(self) -> Any:
@@ -310,7 +311,7 @@ def describe(
     tensors: dict[str, Any] = {}
     symbolic: dict[str, Any] = {}
     for number, obj in enumerate(reached.objects):
-        node = SavedObject(reached.children[number])
+        node = SavedObject(reached.children[number], slots=reached.slots.get(number, []))
         nodes.append(node)
         variable = variable_in(obj)
         if variable is not None:

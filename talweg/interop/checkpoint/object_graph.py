@@ -13,6 +13,7 @@ from typing import Any
 from talweg.formats import wire
 
 KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # where a checkpoint keeps the message
+VALUE = "VARIABLE_VALUE"  # the attribute of a variable
 
 
 @dataclass
@@ -25,11 +26,21 @@ class Attribute:
 
 
 @dataclass
+class SavedSlot:
+    """A slot variable of an optimizer: its name, the numbers of its variable and of itself."""
+
+    name: str
+    original: int
+    number: int
+
+
+@dataclass
 class SavedObject:
     """An object in a checkpoint."""
 
     children: list[tuple[str, int]] = field(default_factory=list)
     attributes: list[Attribute] = field(default_factory=list)
+    slots: list[SavedSlot] = field(default_factory=list)
 
 
 def encode(nodes: list[SavedObject]) -> bytes:
@@ -44,7 +55,7 @@ def with_values(nodes: list[SavedObject]) -> set[int]:
     """Return the numbers of the objects that have values, or lead to some."""
     parents: list[list[int]] = [[] for _ in nodes]
     for number, node in enumerate(nodes):
-        for _, child in node.children:
+        for child in (*[c for _, c in node.children], *[slot.number for slot in node.slots]):
             parents[child].append(number)
     found: set[int] = set()
     pending = [number for number, node in enumerate(nodes) if node.attributes]
@@ -65,6 +76,10 @@ def _encode_object(node: SavedObject, has_values: bool) -> bytes:
         texts = (attribute.name, attribute.full_name, attribute.key)
         message = [wire.field(n, text.encode()) for n, text in enumerate(texts, 1) if text]
         parts.append(wire.field(2, b"".join(message)))
+    for slot in node.slots:
+        original = wire.field(1, slot.original) if slot.original else b""
+        own = wire.field(3, slot.number) if slot.number else b""
+        parts.append(wire.field(3, original + wire.field(2, slot.name.encode()) + own))
     parts.append(wire.field(5, wire.field(1, 1) if has_values else b""))
     return b"".join(parts)
 
@@ -77,7 +92,8 @@ def decode(message: bytes) -> list[SavedObject]:
     if not nodes:
         raise wire.data_loss_error("the checkpoint's object graph is empty")
     for node in nodes:
-        for name, child in node.children:
+        parts = [(slot.name, n) for slot in node.slots for n in (slot.original, slot.number)]
+        for name, child in (*node.children, *parts):
             if child >= len(nodes):
                 raise wire.data_loss_error(f"the object {name!r} of the checkpoint is missing")
     return nodes
@@ -98,7 +114,21 @@ def _decode_object(message: bytes) -> SavedObject:
             texts = {1: "", 2: "", 3: ""}
             texts.update(_texts(wire.read_fields(_bytes(value))))
             node.attributes.append(Attribute(texts[1], texts[2], texts[3]))
+        elif number == 3:
+            node.slots.append(_decode_slot(_bytes(value)))
     return node
+
+
+def _decode_slot(message: bytes) -> SavedSlot:
+    slot = SavedSlot("", 0, 0)
+    for part, content in wire.read_fields(message):
+        if part == 1:
+            slot.original = _number(content)
+        elif part == 2:
+            slot.name = _text(content)
+        elif part == 3:
+            slot.number = _number(content)
+    return slot
 
 
 def _texts(fields: Iterable[tuple[int, Any]]) -> dict[int, str]:

@@ -14,6 +14,7 @@ from typing import Any
 from talweg.core.errors import value_error
 from talweg.core.tracking import EXPLICIT, UNTRACKED, AutoTrackable, Trackable
 from talweg.eager.variable import Variable, variable_of
+from talweg.interop.checkpoint.object_graph import SavedSlot
 
 CONTAINERS = (list, tuple, dict)
 
@@ -91,11 +92,26 @@ class Survey:
     objects: list = field(default_factory=list)
     paths: list[tuple[str, ...]] = field(default_factory=list)
     children: list[list[tuple[str, int]]] = field(default_factory=list)
+    slots: dict[int, list[SavedSlot]] = field(default_factory=dict)  # of optimizers, by number
+    _slot_paths: dict[int, str] = field(default_factory=dict)
 
     def key(self, number: int, attribute: str) -> str:
         """Return the key of an attribute's tensor."""
-        path = "/".join(map(escape_name, self.paths[number]))
+        path = self._slot_paths.get(number) or "/".join(map(escape_name, self.paths[number]))
         return f"{path}/.ATTRIBUTES/{escape_name(attribute)}"
+
+    def add_slot(self, optimizer: int, slot: SavedSlot, variable: object) -> None:
+        """Add the slot variable of an optimizer, as the last object."""
+        before, owner = self.paths[slot.original], self.paths[optimizer]
+        path = (*before, ".OPTIMIZER_SLOT", *owner, slot.name)
+        escaped = [map(escape_name, part) for part in (before, owner, (slot.name,))]
+        self._slot_paths[slot.number] = "/".join(
+            [*escaped[0], ".OPTIMIZER_SLOT", *escaped[1], *escaped[2]]
+        )
+        self.objects.append(variable)
+        self.paths.append(path)
+        self.children.append([])
+        self.slots.setdefault(optimizer, []).append(slot)
 
 
 def survey(

@@ -27,7 +27,7 @@ from talweg.core.tracking import CATCHING_UP, DEFERRED, Trackable
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import GraphVariable
 from talweg.formats.bundle.reader import Bundle, not_found
-from talweg.interop.checkpoint.object_graph import SavedObject
+from talweg.interop.checkpoint.object_graph import VALUE, SavedObject
 from talweg.interop.checkpoint.object_walk import (
     CONTAINERS,
     child,
@@ -38,13 +38,12 @@ from talweg.interop.checkpoint.object_walk import (
     tensors_of,
     variable_in,
 )
+from talweg.interop.checkpoint.slots import SlotPosition, has_slots
 from talweg.interop.checkpoint.watched_containers import is_unshared, watch_container
 
 if TYPE_CHECKING:
     from talweg.compat_v1.sessions.session import Session
     from talweg.interop.checkpoint.watched_containers import WatchedDict, WatchedList
-
-VALUE = "VARIABLE_VALUE"
 
 
 class Restoration:
@@ -53,6 +52,7 @@ class Restoration:
     def __init__(self, bundle: Bundle, nodes: list[SavedObject]):
         self.bundle, self.nodes = bundle, nodes
         self.objects: dict[int, Any] = {}  # number of a saved object -> the program's
+        self._slots = [(n, slot) for n, node in enumerate(nodes) for slot in node.slots]
         self.restored: set[str] = set()  # keys whose tensors were given to something
         self.quiet = False  # whether what nobody takes may be left without a word
         self.session: Any = None
@@ -79,6 +79,9 @@ class Restoration:
                 variables += self._for_variable(saved_number, Unmade(met))
             elif isinstance(met, Trackable):
                 others += self._for_other(saved_number, met)
+        for saved_number, variable in self._meet_slots(objects).items():
+            objects[saved_number] = variable
+            variables += self._for_variable(saved_number, variable)
         with dispatch.eagerly(), _all_or_nothing() as changed:
             for variable, value, _ in variables:
                 self._give(variable, value, changed)
@@ -113,6 +116,29 @@ class Restoration:
                 else:
                     pending.append((below, part, owner))
         return objects, missing
+
+    def _meet_slots(self, objects: dict[int, Any]) -> dict[int, Any]:
+        """Pair saved slot variables with those of optimizers that are known now, by number.
+
+        An optimizer that has not made one yet makes it now, or gives it its value when it does.
+        """
+        met: dict[int, Any] = {}
+        known = {**self.objects, **objects}
+        for entry in list(self._slots):
+            owner, slot = entry
+            if owner not in known or slot.original not in known:
+                continue
+            self._slots.remove(entry)
+            variable = variable_in(known[slot.original])
+            if variable is not None and has_slots(known[owner]):
+                made = known[owner]._create_or_restore_slot_variable(
+                    slot_variable_position=SlotPosition(self, slot.number),
+                    slot_name=slot.name,
+                    variable=known[slot.original],
+                )
+                if made is not None:
+                    met[slot.number] = made
+        return met
 
     def _for_variable(self, number: int, variable: object) -> list[tuple]:
         for attribute in self.nodes[number].attributes:
@@ -229,7 +255,8 @@ class Restoration:
         pending = deque([0])
         while pending and number not in names:
             place = pending.popleft()
-            for name, below in self.nodes[place].children:
+            slots = [(slot.name, slot.number) for slot in self.nodes[place].slots]
+            for name, below in (*self.nodes[place].children, *slots):
                 if below not in names:
                     names[below] = f"{names[place]}.{name}"
                     pending.append(below)

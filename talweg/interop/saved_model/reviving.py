@@ -21,8 +21,8 @@ from talweg.eager.variable import Variable, VariableAggregation, VariableSynchro
 from talweg.formats.bundle.reader import Bundle, index_file
 from talweg.formats.wire import data_loss_error
 from talweg.interop.checkpoint import object_graph
+from talweg.interop.checkpoint.object_graph import VALUE
 from talweg.interop.checkpoint.object_walk import variable_in
-from talweg.interop.checkpoint.restoring import VALUE
 from talweg.interop.checkpoint.restoring import object_graph as object_graph_in
 from talweg.interop.graph_def.reading import NodeRecord
 from talweg.interop.graph_def.rules_tables import MAKERS, ImportedTable

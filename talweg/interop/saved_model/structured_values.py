@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.export import look_up
+from talweg.api.export import export, look_up
 from talweg.core.bounded_spec import BoundedTensorSpec
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
@@ -36,8 +36,15 @@ CLASSES = {
 }
 
 
+@export("__internal__.saved_model.encode_structure")
 def encode_value(value: object) -> Any:
-    """Return a value as a message; ValueError for what has no form."""
+    """Return a value as a message; ValueError for what has no form.
+
+    >>> import talweg as tf
+    >>> saved = tf.__internal__.saved_model
+    >>> saved.decode_proto(saved.encode_structure({"x": [tf.TensorSpec([2], tf.int32)]}))
+    {'x': [TensorSpec(shape=(2,), dtype=tf.int32, name=None)]}
+    """
     message = StructuredValue()
     _write(value, message)
     return message
@@ -151,6 +158,7 @@ def _write_container(value: Any, message: Any) -> None:
         )
 
 
+@export("__internal__.saved_model.decode_proto")
 def read(message: Any) -> Any:
     """Return the value of a message; ValueError for kinds that are not known."""
     kind = message.WhichOneof("kind")

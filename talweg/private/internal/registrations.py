@@ -176,7 +176,7 @@ def tf_convert(
     2
     """
     if ctx.converting is None:
-        return convert.convert_function(f) if convert_by_default and user_requested else f
+        return convert.convert_function(f) if convert_by_default else f
     return convert.convert_function(f) if ctx.converting else do_not_convert(f)
 
 

@@ -9,6 +9,7 @@ import __future__
 
 import ast
 import importlib.util  # noqa: F401 -- malt uses it without importing it
+from collections.abc import Callable
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
@@ -117,11 +118,20 @@ def _transform_tree(function: FunctionType, tree: ast.AST) -> tuple[Any, str]:
         name=name, source_code="", source_file="<fragment>", future_features=(), namespace=namespace
     )
     program = converter.ProgramContext(options=STANDARD)
+    _name_handlers(tree, lambda handled: ast.Name(handled, ast.Store()))  # as malt reads them
     tree = TRANSPILER.transform_ast(tree, transformer.Context(info, namer, program))
+    _name_handlers(tree, lambda handled: handled.id)
     if isinstance(tree, ast.Lambda):
         return ast.Assign([ast.Name(name, ast.Store())], tree), name
     tree.name = name
     return tree, name
+
+
+def _name_handlers(tree: ast.AST, convert_name: Callable[[Any], Any]) -> None:
+    """Convert the names of `except E as name`: text in Python's trees, nodes in those of malt."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and node.name is not None:
+            node.name = convert_name(node.name)
 
 
 class Transpiler(api.PyToPy):

@@ -242,3 +242,22 @@ def test_gradient_of_the_branch_taken():
         return tape.gradient(y, x)
 
     agree(slope, 2.0, 0.5, -1.0)
+
+
+def test_handlers_with_a_name_are_converted(caplog):
+    @tf.function
+    def run(x):
+        y = x
+        try:
+            int("a")
+        except ValueError as error:
+            if tf.reduce_sum(x) > 0:
+                y = x + float("invalid" in str(error))
+            else:
+                y = -x
+        return y
+
+    assert run(tf.constant([1.0])).numpy().tolist() == [2.0]
+    assert run(tf.constant([-1.0])).numpy().tolist() == [1.0]
+    assert run.experimental_get_tracing_count() == 1
+    assert not caplog.records  # "AutoGraph runs ... as it is"
