@@ -22,7 +22,12 @@ from talweg.core.errors import compose
 from talweg.core.hooks import hooks
 
 KERAS = "keras._tf_keras.keras"  # Keras's namespace with the names that tf.keras has
-ADAPTED = ("keras.src.backend.tensorflow", "keras.src.backend.tensorflow.trainer")
+ADAPTED = (  # modules of libraries that are given, when they are loaded, what they lack
+    "keras.src.backend.tensorflow",
+    "keras.src.backend.tensorflow.trainer",
+    "tf2onnx.convert",
+    "tf2onnx.tf_loader",
+)
 KERAS_TWO = "tf_keras.api._v2.keras"  # Keras 2, which is tf.keras with TF_USE_LEGACY_KERAS=1
 KERAS_TWO_FIRST = "tf_keras.api._v1.keras"  # what tf.compat.v1.keras is then
 
@@ -51,7 +56,7 @@ class TensorFlowFinder:
             if self is FINDER and fullname.startswith("tensorflow_"):
                 hooks.refuse_library(fullname)
             if self is FINDER and fullname in ADAPTED:
-                return hooks.adapt_keras_spec(fullname, path)
+                return hooks.adapt_library_spec(fullname, path)
             return None
         if not exists(self.name(fullname)):
             hooks.note_absent_module(f"tensorflow.{self.name(fullname)}")

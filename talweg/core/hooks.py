@@ -433,8 +433,8 @@ class Hooks:
             ...
 
         @staticmethod
-        def adapt_keras_spec(fullname: str, path: object) -> Any:
-            """Return how a module of Keras's backend is loaded.  `strategies.keras_backend`"""
+        def adapt_library_spec(fullname: str, path: object) -> Any:
+            """Return how a module of a library that is adapted is loaded.  `private.adapting`"""
             ...
 
         # -- diagnosis -------------------------------------------------------------------

@@ -422,9 +422,10 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     ) -> Any:
         """Return the graph as a GraphDef message; it needs `tensorboard` (talweg[graphdef]).
 
-        Arrays above 1024 bytes are not in it unless `include_captured=True` is given: a Placeholder
-        stands for each, whose attribute `_talweg_captured_bytes` says how large it is.  With
-        `add_shapes` nodes say the shapes of their results.  ImportError without the package.
+        Arrays above 1024 bytes are not in it unless `include_captured=True` is given, or a GraphDef
+        was imported into the graph: a Placeholder stands for each, whose attribute
+        `_talweg_captured_bytes` says how large it is.  With `add_shapes` nodes say the shapes of
+        their results.  ImportError without the package.
         """
         return hooks.graph_def(self, from_version, add_shapes, **options)
 

@@ -74,6 +74,11 @@ CONTENTS: dict[str, dict[str, Any]] = {
             "_get_graph_from_inputs",
         ),
     },
+    "python.framework.c_api_util": {"ApiDefMap": object},  # for TensorFlow.js alone
+    "python.grappler.tf_optimizer": at("talweg.private.definition_graph", "OptimizeGraph"),
+    "python.framework.function_def_to_graph": at(
+        "talweg.private.definition_graph", "function_def_to_graph"
+    ),
     "python.ops.math_ops": {"is_nan": "math.is_nan"},
     "python.ops.variables": at("talweg.compat_v1.partitions", "PartitionedVariable"),
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": at(

@@ -30,10 +30,6 @@ REFUSED = {  # package -> why, what to use instead
         "compiles its computations with TensorFlow's C++ runtime",
         "the package flwr with Keras",
     ),
-    "tf2onnx": (
-        "reads graphs operation by operation, and graphs here are not made of TensorFlow's",
-        "KERAS_BACKEND=torch or jax with keras.Model.export(format='onnx')",
-    ),
     "tensorflow_transform": ("runs graphs in Apache Beam with TensorFlow", "keras.layers' adapt()"),
 }
 

@@ -7,45 +7,14 @@ results where a `LayoutMap` names them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
-from talweg.api.export import implement_hook, look_up
+from talweg.api.export import look_up
 from talweg.core import dispatch
 from talweg.core.errors import value_error
 
 DTENSOR = "experimental.dtensor."
-
-
-class AdaptingLoader:
-    """The loader of one of Keras's modules, which is adapted when it is loaded."""
-
-    def __init__(self, loader: Any, adapt: Callable[[Any], None]):
-        self._loader, self._adapt = loader, adapt
-
-    def create_module(self, spec: ModuleSpec) -> Any:
-        """Make the module by its own loader."""
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Load it, with its own loader in place again, and adapt it."""
-        module.__loader__ = self._loader
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
-        self._adapt(module)
-
-
-@implement_hook("adapt_keras_spec")
-def adapt_keras_spec(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """Find the spec by which a module of Keras's TensorFlow backend is loaded."""
-    spec = PathFinder.find_spec(fullname, path)
-    if spec is not None:
-        loader: Any = AdaptingLoader(spec.loader, ADAPTED[fullname.rpartition(".")[2]])
-        spec.loader = loader
-    return spec
 
 
 def distribution() -> Any:
@@ -98,7 +67,7 @@ def initialize(
         )
 
 
-def _adapt_backend(backend: Any) -> None:
+def adapt_backend(backend: Any) -> None:
     """Give the backend what `keras.distribution` asks for, and let variables be shared out."""
     library, variable = backend.distribution_lib, backend.core.Variable
     given: dict[str, Any] = {
@@ -141,7 +110,7 @@ def _adapt_backend(backend: Any) -> None:
     variable._initialize = initialize_shared
 
 
-def _adapt_trainer(module: Any) -> None:
+def adapt_trainer(module: Any) -> None:
     """Let steps of Keras's training have batches that are shared out."""
     trainer = module.TensorFlowTrainer
     plain = trainer.distribute_strategy
@@ -168,6 +137,3 @@ class SharedBatches:
         if current is not None:
             args = distribute_batch(args, current)
         return self._strategy.run(fn, args=args, kwargs=kwargs)
-
-
-ADAPTED = {"tensorflow": _adapt_backend, "trainer": _adapt_trainer}

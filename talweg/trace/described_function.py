@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from talweg.core.dtypes import DType, resource
+from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.graph import structure
 from talweg.graph.handle import Handle
@@ -21,6 +24,15 @@ from talweg.trace.function_type import (
     shape_or_none,
 )
 from talweg.trace.result_structure import is_plain_nest
+
+
+@dataclass
+class CapturedResource:
+    """Stands for a variable among the inputs of a function's graph, a scalar of dtype resource."""
+
+    name: str
+    dtype: DType = resource
+    shape: TensorShape = field(default_factory=lambda: TensorShape([]))
 
 
 class DescribedFunction:
@@ -41,8 +53,13 @@ class DescribedFunction:
 
     @property
     def inputs(self) -> list:
-        """The inputs of the graph: arguments, then captures."""
-        return [self.graph.symbol(node) for node in self.body.inputs]
+        """The inputs of the graph: arguments, then captures (variables as resources)."""
+        symbols = [self.graph.symbol(node) for node in self.body.inputs]
+        captures = len(symbols) - len(self._outside)
+        return [
+            CapturedResource(symbol.name) if type(outside) is Handle else symbol
+            for symbol, outside in zip(symbols, [None] * captures + self._outside)
+        ]
 
     @property
     def outputs(self) -> list:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from talweg.graph.graph import Graph
 
 CAPTURED = "_talweg_captured_bytes"
+IMPORTED = "imported"  # in a graph's extras: a GraphDef was imported into it
 
 
 class Exporter(Writer):
@@ -289,18 +290,21 @@ def graph_def(
     graph: Graph,
     from_version: int | None = None,
     add_shapes: bool = False,
-    include_captured: bool = False,
+    include_captured: bool | None = None,
     **unknown: object,
 ) -> Any:
     """Write a graph as a GraphDef; see `Graph.as_graph_def`.
 
     Arrays above 1024 bytes are not in it unless `include_captured`: a Placeholder stands for each,
-    whose attribute `_talweg_captured_bytes` says how large it is.
+    whose attribute `_talweg_captured_bytes` says how large it is.  None: they are in it if a
+    GraphDef was imported into the graph, as into that of a frozen function.
     """
     if unknown.keys() - {"use_pybind11_proto"}:
         raise TypeError(f"as_graph_def() got unexpected arguments {sorted(unknown)}")
     message = GraphDef()
     message.versions.producer = PRODUCER
+    if include_captured is None:
+        include_captured = IMPORTED in graph.extras
     _write(graph, message, add_shapes, include_captured)
     return message
 

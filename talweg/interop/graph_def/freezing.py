@@ -29,5 +29,5 @@ def convert_variables_to_constants_v2(
     wrap = look_up("compat.v1.wrap_function")
     whole = wrap(lambda: import_graph_def(frozen, name=""), [])
     captured = {id(inside) for _, inside in func.graph.captured.values()}
-    inputs = [x.name for x in func.inputs if id(x.node) not in captured]
+    inputs = [func.graph.symbol(x).name for x in func.body.inputs if id(x) not in captured]
     return whole.prune(inputs, [x.name for x in func.outputs])

@@ -122,6 +122,7 @@ def import_into(
         top = [item.name for item in items.values() if regions.paths[item.name] == ()]
         with _outside(graph):
             builder.region(Planner(regions), (), top, scope)
+        graph.extras["imported"] = True  # it is written with its arrays, too
         if wanted is None:
             return None, prefix
         return [_element(graph, text, items, scope, prefix) for text in wanted], prefix
