@@ -11,7 +11,7 @@ from talweg.private.internal.registrations import DelegatingTrackableMixin as De
 from talweg.interop.checkpoint.initial_values import ObjectGraphView as ObjectGraphView
 from talweg.core.tracking import Trackable as Trackable
 from talweg.interop.checkpoint.data_structures import TrackableDataStructure as TrackableDataStructure
-from talweg.interop.checkpoint.initial_values import TrackableReference as TrackableReference
+from talweg.core.tracking import TrackableReference as TrackableReference
 from talweg.core.tracking import no_automatic_dependency_tracking as no_automatic_dependency_tracking
 register_session_provider: Any
 from talweg.interop.checkpoint.data_structures import sticky_attribute_assignment as sticky_attribute_assignment

@@ -252,6 +252,16 @@ class TensorSpec(TypeSpec):
             and self._shape.is_subtype_of(other.shape)
         )
 
+    def _batch(self, batch_size: int | None) -> TensorSpec:
+        """Return the spec of a batch of such tensors, as libraries ask for it."""
+        return TensorSpec(TensorShape([batch_size]).concatenate(self._shape), self._dtype)
+
+    def _unbatch(self) -> TensorSpec:
+        """Return the spec of an element of a batch; ValueError for a scalar."""
+        if self._shape.rank == 0:
+            raise value_error("TW203", f"{self} is a scalar, not a batch", "a rank of 1 or more")
+        return TensorSpec(self._shape[1:], self._dtype)
+
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
         """Return the spec with the shape and dtype of another, and a name."""

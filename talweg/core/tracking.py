@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from talweg.core.hooks import hooks
 
@@ -26,6 +26,13 @@ def catch_up() -> None:
     """Let restores that wait for elements of lists and dictionaries look for them."""
     for look in list(CATCHING_UP):
         look()
+
+
+class TrackableReference(NamedTuple):
+    """A child and its name."""
+
+    name: str
+    ref: Any
 
 
 class Trackable:
@@ -60,6 +67,11 @@ class Trackable:
     def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         """Return the children, by name."""
         return dict(self.__dict__.get("_self_unconditional_dependency_names", {}))
+
+    @property
+    def _unconditional_checkpoint_dependencies(self) -> list:
+        """Return the children with their names, as libraries ask for them."""
+        return [TrackableReference(*part) for part in self._trackable_children().items()]
 
     def _lookup_dependency(self, name: str, cached: dict | None = None) -> Any:
         """Return the child of a name, or None."""
@@ -109,11 +121,22 @@ class Trackable:
         """Do nothing: children are found when they are asked for."""
 
 
+class NoDependency:
+    """Wraps a value that is not to become a child of the object whose attribute it is."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
 class AutoTrackable(Trackable):
     """An object whose attributes are its children."""
 
     def __setattr__(self, name: str, value: object) -> None:
         own = self.__dict__
+        if type(value) is NoDependency:
+            super().__setattr__(name, value.value)
+            own.setdefault(UNTRACKED, set()).add(name)
+            return
         if type(value) in WRAPPED and own.get("_self_setattr_tracking", True):
             value = hooks.wrap_container(value)
         super().__setattr__(name, value)

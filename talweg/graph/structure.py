@@ -236,7 +236,8 @@ def _type_difference(first: Any, second: Any) -> tuple[bool, str] | None:
     if one == other == NAMEDTUPLE:
         same = (type(first).__name__, first._fields) == (type(second).__name__, second._fields)
     else:
-        same = type(first) is type(second)
+        lists = isinstance(first, list) and isinstance(second, list)  # of any class
+        same = lists or type(first) is type(second)
     if same:
         return None
     return True, f"{_short(first)} and {_short(second)} are containers of different types"

@@ -11,16 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from talweg.api.export import export, implement_hook
-from talweg.core.tracking import DEFERRED, EXPLICIT, Trackable
+from talweg.core.tracking import DEFERRED, EXPLICIT, NoDependency, Trackable
 from talweg.eager.variable import Variable
 from talweg.interop.checkpoint.object_walk import has_state
-
-
-class NoDependency:
-    """Wraps a value that is not to become a child of the object whose attribute it is."""
-
-    def __init__(self, value: Any):
-        self.value = value
 
 
 @export("__internal__.tracking.TrackableDataStructure")

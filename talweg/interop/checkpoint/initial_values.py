@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.train.checkpoints import STATE_FILE, CheckpointState, write_state
+from talweg.core.tracking import TrackableReference
 from talweg.interop.checkpoint.object_walk import Survey, survey
 
 if TYPE_CHECKING:
@@ -41,12 +42,7 @@ class CheckpointInitialValueCallable:
         return self.checkpoint_position.value()
 
 
-@export("__internal__.tracking.TrackableReference")
-class TrackableReference(NamedTuple):
-    """A child and its name."""
-
-    name: str
-    ref: Any
+export("__internal__.tracking.TrackableReference")(TrackableReference)
 
 
 class ByIdentity(dict):
