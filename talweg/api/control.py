@@ -242,8 +242,9 @@ def while_loop(
     alike.  Returns what the body returned last, as tensors.  In a graph shape_invariants (a nest of
     TensorShapes) says which sizes may change, back_prop=False stops gradients, and with
     swap_memory=True a gradient needs memory for about sqrt(2 n) of n iterations, and runs each
-    twice; parallel_iterations is accepted and has no effect.  TypeError if cond or body cannot be
-    called or a dtype changes, ValueError if loop_vars is empty or structures or shapes differ.
+    twice (unless maximum_iterations of them are known to need less than 256 MB);
+    parallel_iterations is accepted and has no effect.  TypeError if cond or body cannot be called
+    or a dtype changes, ValueError if loop_vars is empty or structures or shapes differ.
 
     >>> import talweg as tf
     >>> tf.while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), (0, tf.constant(0)))

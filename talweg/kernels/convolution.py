@@ -12,7 +12,8 @@ each one is an adjoint of the others and no further kernel is needed for derivat
 Method: tiles of im2col columns (Chellapilla et al. 2006), each one BLAS product that writes to its
 final place. The columns lie in one of two orders, whichever has the longer runs to copy:
 `[position, tap, channel]`, or `[tap, channel, position]` where there are few channels. The input
-gradient goes the other way: one product per tap into planes, which are added where the tap read.
+gradient goes the other way: one product per tap into planes, which are added where the tap read;
+with stride 1 it is itself a convolution, with the kernel turned round.
 A depthwise convolution has no product worth a BLAS call: it is multiply and add, tap by tap.
 """
 
@@ -109,6 +110,10 @@ def convolution_input_gradient(
     elif _is_pointwise(w.shape[:-2], strides, padding):
         product = _positions(total, groups)
         matmul(_positions(g, groups), _by_group(w, groups).swapaxes(1, 2), product)
+    elif _is_convolution(g, w, strides, padding, dilation, groups):
+        reaches = [step * (size - 1) for step, size in zip(dilation, w.shape[:-2])]
+        mirrored = [(reach - low, reach - high) for reach, (low, high) in zip(reaches, padding)]
+        return convolution(g, _turn_round(w, groups), strides, mirrored, dilation, groups)
     elif w.shape[-2] <= FEW_CHANNELS:
         _scatter_rows(g, w, total, strides, padding, dilation, groups)
     else:
@@ -125,6 +130,36 @@ def is_depthwise(w: np.ndarray, groups: int):
 
 def _is_pointwise(kernel, strides: Sequence[int], padding: Sequence[tuple[int, int]]):
     return all(n == 1 for n in (*kernel, *strides)) and not any(map(any, padding))
+
+
+def _is_convolution(
+    g: np.ndarray,
+    w: np.ndarray,
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    groups: int,
+):
+    """Return whether the input gradient is a convolution that copies less than planes would add.
+
+    Adding takes twice as long as copying (measured), and turning a large kernel round takes longer
+    than either.
+    """
+    depth = w.shape[-2]
+    fits = all(
+        max(pads) <= step * (size - 1) for pads, step, size in zip(padding, dilation, w.shape[:-2])
+    )
+    narrow = FEW_CHANNELS < depth >= w.shape[-1] // groups
+    return fits and narrow and all(n == 1 for n in strides) and w.size <= g.size
+
+
+def _turn_round(w: np.ndarray, groups: int):
+    """Return the kernel with each tap at the opposite end, and inputs and outputs exchanged."""
+    *kernel, depth, many = w.shape
+    axes = tuple(range(len(kernel)))
+    turned = np.flip(w, axes).reshape(*kernel, depth, groups, many // groups)
+    swapped = turned.transpose(*axes, -1, -2, -3)
+    return np.ascontiguousarray(swapped).reshape(*kernel, many // groups, groups * depth)
 
 
 def _by_group(w: np.ndarray, groups: int):

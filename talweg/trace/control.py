@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import bool_, int32, int64
-from talweg.core.errors import type_error, value_error
+from talweg.core.errors import NeedsStaticError, type_error, value_error
 from talweg.core.hooks import hooks
+from talweg.core.roles import Role
 from talweg.core.shapes import as_shape
 from talweg.core.spec import TypeSpec
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
 from talweg.graph import structure
+from talweg.graph.contents import elements
+from talweg.graph.node import Node
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
+from talweg.graph.walk import postorder
 from talweg.prims import arithmetic
 from talweg.prims.control import again, require
 from talweg.prims.state import ensure_dims
@@ -42,6 +47,9 @@ RULES = control_rules, batch_rules  # they register derivatives and batch rules
 
 
 _TRACED = (Symbol, BatchTensor)
+WITH_BODIES = (Role.BRANCH, Role.LOOP, Role.CALL, Role.AGAIN, Role.CUSTOM_RULE)
+KEPT = 1 << 28  # bytes that the reverse of a loop may keep where checkpoints are asked for
+USUAL_BATCH = 128
 
 
 def builds_graph(*values: object) -> bool:
@@ -239,8 +247,12 @@ def while_loop(
     maximum: Any = None,
     back_prop: bool = True,
     checkpoint: bool = False,
+    at_most: int | None = None,
 ) -> Any:
-    """Build `tf.while_loop` in a graph; see `loop_in_segments` for `checkpoint`."""
+    """Build `tf.while_loop` in a graph; see `loop_in_segments` for `checkpoint`.
+
+    at_most: a number of iterations that is known to suffice, as a `maximum` that is known is.
+    """
     flat = [convert_to_tensor(leaf) for leaf in leaves_of(loop_vars)]
     avals = _first_avals(loop_vars, flat, invariants)
     limit = None if maximum is None else _limit(maximum)
@@ -268,13 +280,55 @@ def while_loop(
         for number, result in enumerate(graph.results[extra:]):
             _check_kept(number, graph.inputs[number + extra].aval, result)
 
-    if checkpoint:
+    if at_most is None and limit is not None:
+        at_most = known_size(limit)
+    if checkpoint and needs_checkpoints(run_body, avals, at_most):
         results = loop_in_segments(run_condition, run_body, flat, avals, check)[extra:]
     else:
         results = apply_loop(run_condition, run_body, flat, avals, check)[extra:-1]
     if not back_prop:
         results = [arithmetic.stop_gradient(x) for x in results]
     return structure.pack(loop_vars, results, composites=True)
+
+
+def known_size(number: Tensor) -> int | None:
+    """Return a scalar integer that is known while the graph is built; None for any other."""
+    if type(number) is not Symbol:
+        return int(convert_to_tensor(number))
+    try:
+        (size,) = elements(number.node).reshape(-1)
+    except NeedsStaticError:
+        return None
+    return size if type(size) is int else None
+
+
+def needs_checkpoints(body: Callable[[list], list], avals: list, at_most: int | None) -> bool:
+    """Return whether checkpoints save the reverse of a loop memory that matters.
+
+    Where the reverse of a plain loop keeps at most `KEPT` bytes they only cost: each iteration
+    runs twice, and the compiler makes machine code for segments of every length.  What a body
+    within the body keeps is not known.  A body with effects cannot be run again.
+    """
+    traced = trace_loop(body, avals)
+    try:
+        if traced.effects:
+            return False
+        nodes: dict[Node, None] = {}
+        postorder([result.node for result in traced.results if result is not None], nodes)
+        if at_most is None or any([node.prim.role in WITH_BODIES for node in nodes]):
+            return True
+        return at_most * sum(map(_estimate_bytes, nodes)) > KEPT
+    finally:
+        traced.let_go()
+
+
+def _estimate_bytes(node: Node) -> int:
+    """Return the bytes of what a node computes; a size that is not known is a usual batch."""
+    dims = getattr(node.aval, "dims", None)
+    if dims is None or node.prim.role is not Role.OPERATION:
+        return 0
+    sizes = [size if type(size) is int else USUAL_BATCH for size in dims]
+    return prod(sizes) * node.aval.dtype.size
 
 
 def loop_in_segments(
@@ -288,11 +342,9 @@ def loop_in_segments(
 
     It is a loop over segments of 1, 2, 3, ... iterations, so n of them make about sqrt(2 n)
     segments, none longer than that, whatever n will be.  Only the loop variables between segments
-    are kept; the reverse of a segment runs it again first.  A body with effects cannot be run
-    again: its loop is a plain one.  Griewank and Walther, 2008, chapter 12.
+    are kept; the reverse of a segment runs it again first.  Griewank and Walther, 2008, chapter
+    12.
     """
-    if trace_loop(body, avals).effects:
-        return apply_loop(condition, body, flat, avals, check)[:-1]
 
     def some(own: list) -> list:
         return [arithmetic.sub(own[0], 1), *body(own[1:])]

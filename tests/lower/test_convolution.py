@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import talweg as tf
+from talweg.core import settings as talweg_settings
 from talweg.core.primitive import later
 from talweg.lower.convolution.geometry import geometry_of, shares
 from tests.lower.declared import hosts, lower, static_of
@@ -95,3 +96,17 @@ def test_shares():
     assert shares(14, 6) == [5, 5, 4]
     assert shares(6, 6) == [6]
     assert shares(1, 6) == [1]
+
+
+def test_an_infinite_weight_meets_the_padding_in_both_executors():
+    """Zero times infinity: interpreted input gradients once left the padding out."""
+    g = np.random.default_rng(0).standard_normal((2, 8, 8, 8)).astype("float32")
+    w = np.ones((3, 3, 8, 8), "float32")
+    w[0, 0, 0, 0] = np.inf
+    results = []
+    for executor in ("interpret", "llvm"):
+        with talweg_settings.executor(executor):
+            transposed = tf.function(lambda g, w: tf.nn.conv2d_transpose(g, w, g.shape, 1, "SAME"))
+            results.append(transposed(tf.constant(g), tf.constant(w)).numpy())
+    assert np.isnan(results[0]).any()
+    np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-5)

@@ -217,6 +217,7 @@ def run_loop(
         (convert_to_tensor(start, int32), first),
         back_prop=options.back_prop,
         checkpoint=options.checkpoint,
+        at_most=control.known_size(size) if options.checkpoint else None,
     )
     return found
 

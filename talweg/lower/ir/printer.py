@@ -31,6 +31,7 @@ from talweg.core.dtypes import BY_NAME, DType
 from talweg.core.errors import InternalError
 from talweg.lower.ir.index import Axis, Index, Quotient, Remainder
 from talweg.lower.ir.loops import (
+    Buffer,
     Call,
     Expr,
     Fill,
@@ -48,13 +49,12 @@ from talweg.lower.ir.loops import (
     When,
 )
 from talweg.lower.ir.parser import KEYWORDS, parse
+from talweg.lower.ir.visitors import root_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from talweg.lower.ir.loops import Buffer
-
-__all__ = ["parse", "to_text"]
+__all__ = ["kernel_key", "parse", "to_text"]
 
 _LONGEST = 64  # a part longer than this many characters gets a name
 _INLINE = frozenset(("const", "index"))  # parts that never get one
@@ -67,6 +67,17 @@ def to_text(program: LoopProgram, names: bool = True) -> str:
     writer = _ProgramPrinter(program, names)
     writer.blocks(program.blocks, "")
     return "\n".join(writer.lines) + "\n"
+
+
+def kernel_key(kernel: Kernel, turns: Sequence[Axis]) -> tuple[str, list[Buffer]]:
+    """Return a text of a kernel and its buffers in the order of that text.
+
+    Kernels that do the same with other buffers have one text: buffers are numbered as they are met,
+    and described behind it.  `turns` are the axes of the repeats around.
+    """
+    writer = _KernelKeyPrinter(turns)
+    writer.blocks([kernel], "")
+    return "\n".join([*writer.lines, *writer.describe_buffers()]), writer.known.buffers
 
 
 class _Part:
@@ -176,6 +187,43 @@ class _ProgramPrinter:
             return name
         made = ", ".join([re.sub(r"[,|\s]+", "_", name) for name in kernel.names])
         return f"{name}  # {made} | {' '.join(kernel.reason.split())}".rstrip(" |")
+
+
+class _BufferNumbers(dict):
+    """Names of axes and tiles in scope, and of buffers, which are numbered as they are met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffers: list[Buffer] = []
+
+    def __missing__(self, thing: Any) -> str:
+        if type(thing) is not Buffer:
+            raise KeyError(thing)
+        name = self[thing] = f"b{len(self.buffers)}"
+        self.buffers.append(thing)
+        return name
+
+    def get(self, thing: Any, default: Any = None) -> Any:
+        return self[thing] if type(thing) is Buffer else super().get(thing, default)
+
+
+class _KernelKeyPrinter(_ProgramPrinter):
+    known: _BufferNumbers
+
+    def __init__(self, turns: Sequence[Axis]):
+        self.names, self.lines, self.taken = False, [], set()
+        self.known = _BufferNumbers()
+        for axis in turns:
+            self.lines.append(f"repeat {self.enter(axis)} in {axis.extent}:")
+
+    def describe_buffers(self) -> list[str]:
+        """Return what machine code depends on: kinds, sizes, and which share memory."""
+        numbers: dict[Buffer, int] = {}
+        return [
+            f"{each.kind} {type_text(each.dtype, each.shape)} "
+            f"in {numbers.setdefault(root_of(each), len(numbers))}"
+            for each in self.known.buffers
+        ]
 
 
 class _KernelWriter:

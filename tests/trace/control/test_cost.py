@@ -137,6 +137,23 @@ def test_checkpoints_need_the_square_root(order):
     assert peaks[True, 4000] < 0.3 * peaks[False, 4000]
 
 
+@pytest.mark.parametrize("width, runs", [(4, 1), (4_000_000, 2)])
+def test_checkpoints_only_where_they_save_memory(count, width, runs):
+    """A loop that is known to keep little runs once, its reverse too: Keras's layers ask so."""
+    calls = count("sin")
+
+    @tf.function
+    def slope(x):
+        start = tf.fill([width], x)
+        step = lambda i, v: (i + 1, tf.sin(v) * x)  # noqa: E731
+        going_on = lambda i, v: i < 10  # noqa: E731
+        options = {"maximum_iterations": 10, "swap_memory": True}
+        return tf.gradients(tf.while_loop(going_on, step, (0, start), **options)[1], x)[0]
+
+    slope(tf.constant(0.5))
+    assert calls["sin"] == 10 * runs
+
+
 def written_and_read(graph, length):
     """A loop that writes an array, one that reads it, and the gradient through both."""
     with graph.as_default():

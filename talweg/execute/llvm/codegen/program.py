@@ -28,6 +28,7 @@ from talweg.lower.ir.loops import (
     Repeat,
     stacks,
 )
+from talweg.lower.ir.printer import kernel_key
 
 TURN = 100.0  # what a turn of a repeat takes besides its kernels
 MODULE_TEXT = 50_000  # characters of kernels with which a module is full
@@ -112,6 +113,7 @@ class ProgramEmitter:
         self.program, self.vector_bytes, self.library = program, vector_bytes, library
         self.numbers = {buffer: number for number, buffer in enumerate(program.buffers)}
         self.functions: dict[str, str] = {}  # the name of each text, without its name
+        self.emitted: dict[str, tuple] = {}  # `kernel_key` -> what `kernel_function` needs
         self.share: dict[str, str] = {}  # those that are in no module yet
         self.declarations: list[str] = []  # of those that are
         self.add: Any = None  # what takes modules
@@ -253,11 +255,8 @@ class ProgramEmitter:
         parallel = any(type(part) is For and part.kind == "parallel" for part in kernel.body)
         if parallel:
             self.wait()
-        emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
-        text, buffers = emitter.function(kernel, list(self.turns), self.asks)
-        asked, self.effort = "@talweg_leave" in text, self.effort + emitter.effort
-        emitter.forget()
-        name = self.function(text)
+        name, buffers, asked, effort = self.kernel_function(kernel)
+        self.effort += effort
         number = self.fresh()
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")
@@ -274,6 +273,25 @@ class ProgramEmitter:
             self.ask()
         if parallel or asked or self.asked:
             self.barrier()
+
+    def kernel_function(self, kernel: Kernel) -> tuple[str, list[Buffer], bool, float]:
+        """Return a kernel's function, its arguments, whether it may leave, and its effort.
+
+        Of kernels that do the same with other buffers only the first is emitted: that takes twenty
+        times as long as the key by which the others are recognized.
+        """
+        key, met = kernel_key(kernel, list(self.turns))
+        key = f"{key}\n{self.asks}"
+        known = self.emitted.get(key)
+        if known is None:
+            emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
+            text, buffers = emitter.function(kernel, list(self.turns), self.asks)
+            order = [met.index(buffer) for buffer in buffers]
+            asked, effort = "@talweg_leave" in text, emitter.effort
+            emitter.forget()
+            known = self.emitted[key] = self.function(text), order, asked, effort
+        name, order, asked, effort = known
+        return name, [met[position] for position in order], asked, effort
 
     def pointer(self, buffer: Buffer) -> str:
         """Return the start of a buffer (for scratch: this thread's)."""

@@ -77,15 +77,19 @@ def exp(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """Compute 2^n exp(r)."""
     low, high = (-104.0, 89.0) if f.single else (-746.0, 710.0)
     i, r = reduce_range(f, f.at_least(f.at_most(x, high), low), 2 * f.bias)
-    return in_halves(f, polynomial_exp(f, r), i)
+    return in_halves(f, f.select(x < low, 0.0, polynomial_exp(f, r)), i)
 
 
 def exp_below(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """Compute exp(x) for x <= 0: 2^(n + shift) does not underflow; the polynomial compensates."""
+    """Compute exp(x) for x <= 0: 2^(n + shift) does not underflow; the polynomial compensates.
+
+    Where the result is 0 no product underflows to it: processors take 150 cycles for that, and a
+    softmax with a mask, as attention has, would do it for half of its elements.
+    """
     low, shift = (-104.0, 64) if f.single else (-746.0, 512)
     i, r = reduce_range(f, f.at_least(x, low), f.bias + shift)
     scaled = [c * 2.0**-shift for c in (1.0, 1.0, *TAIL[f.dtype.name])]
-    return f.polynomial(r, scaled) * power_of_two(f, i)
+    return f.select(x < low, 0.0, f.polynomial(r, scaled)) * power_of_two(f, i)
 
 
 def expm1(f: FormulaBuilder, x: VectorValue) -> VectorValue:
