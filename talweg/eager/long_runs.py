@@ -19,6 +19,7 @@ import numpy as np
 
 from talweg.core.locking import hold, let_go, let_go_one, runs
 from talweg.core.roles import Role
+from talweg.core.transfers import fetch
 from talweg.eager.resident import nearest
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING
@@ -299,7 +300,7 @@ class LongRun:
                 self._state.replace([handle], [array])
                 self._bases[key] = variable._tensor
             else:
-                self[handle] = np.asarray(array)
+                self[handle] = fetch(array)
 
 
 def rules_of(program: Program, variable: object) -> set[str]:

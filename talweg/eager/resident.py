@@ -16,7 +16,9 @@ import numpy as np
 from talweg.core.dispatch import state
 from talweg.core.dtypes import DType, of_numpy
 from talweg.core.machine import machine
+from talweg.core.transfers import fetch
 from talweg.eager.tensor import DEVICE, FIRST_GPU, EagerTensor, wrap
+from talweg.execute import executor
 
 _new = object.__new__
 _array_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_array"].__get__
@@ -44,6 +46,15 @@ def nearest(tensor: EagerTensor) -> Any:
         return tensor._array
 
 
+def put_near(tensor: EagerTensor) -> Any:
+    """Return the device's array of a tensor that will be used there again; copied once."""
+    array = nearest(tensor)
+    if not isinstance(array, (np.ndarray, np.generic)) or array.dtype.kind == "O":
+        return array
+    tensor._resident = array = executor.put(array)
+    return array
+
+
 def is_spread(array: Any) -> bool:
     """Return whether an array lies on several devices."""
     found = getattr(array, "sharding", None)
@@ -61,7 +72,7 @@ def of_its_own(tensor: EagerTensor) -> EagerTensor:
 def _fetch_attribute(self: EagerTensor, name: str) -> Any:
     """Return the elements; of other attributes an AttributeError."""
     if name == "_array":
-        found = np.asarray(_resident_of(self))
+        found = fetch(_resident_of(self))
         self._array = found = found if found.ndim else found[()]
         if state.observer is not None:
             state.observer.fetched(found)

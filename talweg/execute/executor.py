@@ -31,6 +31,7 @@ from talweg.core.errors import (
 )
 from talweg.core.lazy import LazyModule
 from talweg.core.machine import machine
+from talweg.core.transfers import fetch
 from talweg.execute import interpret, stage_dump
 from talweg.execute.background import background
 from talweg.execute.donation import OwnedValues
@@ -79,6 +80,16 @@ def is_on_cpu() -> bool:
     return _by_devices and "CPU" in (dispatch.context.device or "")
 
 
+def is_on_device() -> bool:
+    """Return whether calls of functions run through XLA."""
+    return chosen.value == "xla" and not is_on_cpu()
+
+
+def put(array: Any) -> Any:
+    """Copy an array of NumPy to the device."""
+    return xla_program.engine.put(array)
+
+
 follow_devices()
 AT_ONCE = ("llvm", "xla")  # executors that compile a program at its first call
 
@@ -93,7 +104,7 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     if tier is None:
         tier = program.tier = Tier(len(program.steps), count_inlined_steps(program))
     mode = chosen.value
-    if mode == "xla" and not is_on_cpu():
+    if mode == "xla" and is_on_device():
         outputs = run_on_device(program, arguments, state, watch)
         return outputs if type(outputs) is list else outputs.fetch()
     if watch is not None or onlooker.step_by_step or mode == "interpret":
@@ -124,8 +135,7 @@ def run_on_device(program: Program, arguments: list, state: Any, watch: Any = No
 def fetch_arguments(arguments: list) -> list:
     """Return arguments as the interpreter takes them."""
     for place, array in enumerate(arguments):
-        if hasattr(array, "devices"):
-            arguments[place] = np.asarray(array)
+        arguments[place] = fetch(array)
     return arguments
 
 
@@ -133,8 +143,8 @@ def as_used(program: Program, arguments: list) -> list:
     """Return arguments as the interpreter takes them, without copying those of calls only."""
     carried = interpret.find_carried_slots(program)
     for place, (slot, array) in enumerate(zip(program.inputs, arguments)):
-        if slot not in carried and hasattr(array, "devices"):
-            arguments[place] = np.asarray(array)
+        if slot not in carried:
+            arguments[place] = fetch(array)
     return arguments
 
 

@@ -21,7 +21,7 @@ from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.long_runs import LongRun, PendingUpdate
-from talweg.eager.resident import is_spread, nearest, resident
+from talweg.eager.resident import nearest, put_near, resident
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
 from talweg.eager.tensor import FIRST_GPU, EagerTensor, wrap
 from talweg.execute import executor
@@ -355,8 +355,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             if not recorders:
                 del operands
                 return self._call_on_device(tensors, state)
-            if any([is_spread(nearest(x)) for x in operands]):
-                return self._call_on_mesh(operands, state, recorders)
+            return self._call_recorded(operands, state, recorders)
         wrapped = _tensor_of if self._has_lists else EagerTensor
         arrays = [content(x) for x in operands] if self._has_lists else [x._array for x in operands]
         if not recorders:
@@ -379,28 +378,27 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             recorder.record(call, tuple(operands), (*results, history), {"body": body})
         return self._pack(results)
 
-    def _call_on_mesh(self, operands: list, state: Any, recorders: tuple) -> Any:
-        """Compute the result for sharded tensors, shown to recorders.
+    def _call_recorded(self, operands: list, state: Any, recorders: tuple) -> Any:
+        """Compute the result on a device, shown to recorders.
 
-        What derivatives will need is fetched.
+        What derivatives will need stays there.
         """
         residual_nodes, everything = self._find_residuals(recorders)
         dispatch.context.recorders = ()
         try:
             arrays, program = (
-                [nearest(x) for x in operands],
+                [put_near(x) for x in operands],  # the reverse will use them, too
                 program_of(self.body, residual_nodes, everything),
             )
             ran = executor.run_on_device(program, arrays, state)
         finally:
             dispatch.context.recorders = recorders
         values, count = ran if type(ran) is list else ran.arrays, len(self.body.outputs)
-        later = dict(zip(residual_nodes, executor.fetch_arguments(list(values[count:]))))
-        results = tuple(map(resident, values[:count]))
+        later = History.on_device(dict(zip(residual_nodes, values[count:])))
+        results = (*map(resident, values[:count]), as_tensor(later))
         for recorder in recorders:
-            more = (*results, as_tensor(History(1, later)))
-            recorder.record(call, tuple(operands), more, {"body": self.body})
-        return self._pack(results)
+            recorder.record(call, tuple(operands), results, {"body": self.body})
+        return self._pack(results[:-1])
 
     def _find_residuals(self, recorders: tuple) -> tuple[tuple, bool]:
         """Return the residuals to keep: those of one tape's reverse, or all inner values."""

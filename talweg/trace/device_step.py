@@ -9,10 +9,12 @@ gives.  Whatever is different from the last time goes the usual way again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
+from talweg.core.transfers import is_true, note_sent, transfers
 from talweg.eager.device_group import DeviceGroup, group_of
 from talweg.eager.resident import resident
 from talweg.eager.structured import STATE
@@ -49,7 +51,8 @@ class DeviceStep:
         self._variables, self._direct = version.variables, direct
         self._count = len(concrete.specs)
         dtypes = [spec.dtype.numpy_dtype for spec in concrete.specs]
-        self._kinds = list(zip(version.dims, dtypes))
+        sizes = [prod(dims) * dtype.itemsize for dims, dtype in zip(version.dims, dtypes)]
+        self._kinds = list(zip(version.dims, dtypes, sizes))  # sizes in bytes
         self._streams, self._drawn = version.drawing
         self._pick = picker(direct.inputs, self._count + len(self._streams))
         self._find_group()
@@ -80,13 +83,14 @@ class DeviceStep:
         if len(tensors) != self._count:
             return None
         arrays = []
-        for tensor, (dims, dtype) in zip(tensors, self._kinds):
+        for tensor, (dims, dtype, size) in zip(tensors, self._kinds):
             if type(tensor) is not EagerTensor:
                 return None
             try:
                 array = _resident_of(tensor)
             except AttributeError:
                 array = tensor._array
+                transfers.to_device += size
             if array.shape != dims or array.dtype != dtype:
                 return None
             arrays.append(array)
@@ -119,7 +123,9 @@ class DeviceStep:
         drawing = None
         if self._streams:
             drawing = Drawing(self._streams, self._drawn, STATE)
-            given += tuple(drawing.begin())
+            states = drawing.begin()
+            note_sent(states)
+            given += tuple(states)
         if self._pick is not None:
             given = self._pick(given)
         if self._reads:
@@ -129,7 +135,7 @@ class DeviceStep:
         try:  # in one call of C: no signal comes between giving memory away and having the new
             gave.extend(map(direct.call, (held if self._whole else self._written(held),), (given,)))
             full, (ok, outputs, _) = gave[0]
-            done = (ok is None or bool(ok)) and (full is None or not bool(full))
+            done = (ok is None or is_true(ok)) and (full is None or not is_true(full))
         finally:
             if gave:
                 if self._whole:

@@ -25,6 +25,7 @@ from talweg.core.errors import (
 )
 from talweg.core.machine import machine
 from talweg.core.room import check_room
+from talweg.core.transfers import fetch, note_sent
 from talweg.execute import cache
 
 ROOM = 1 << 28  # bytes that compiling, and its threads, may take
@@ -173,8 +174,9 @@ def copy(array: Any) -> Any:
 
 def put(array: Any) -> Any:
     """Copy an array of NumPy to the device."""
+    note_sent((array,))
     with wide():
-        return numpy.array(array)
+        return numpy.array(array)  # `device_put` may share its memory
 
 
 def call_wide(executable: Callable[..., Any]) -> Callable[..., Any]:
@@ -237,6 +239,7 @@ class ReplicaMesh:
         """Copy NumPy's arrays, one for each replica of this process, to their devices."""
         with wide():
             stacked = np.stack(rows)
+            note_sent((stacked,))
             if self.elsewhere:
                 shape = (self.count, *stacked.shape[1:])
                 return jax.make_array_from_process_local_data(self._rows, stacked, shape)
@@ -249,11 +252,11 @@ class ReplicaMesh:
 
     def parts(self, array: Any) -> list:
         """Return the arrays of this process's replicas as NumPy's."""
-        return [np.asarray(row)[0] for row in self.rows_of(array)]
+        return [fetch(row)[0] for row in self.rows_of(array)]
 
     def part(self, array: Any, replica: int) -> Any:
         """Return the array of one replica of this process as NumPy's."""
-        return np.asarray(self.rows_of(array)[replica])[0]
+        return fetch(self.rows_of(array)[replica])[0]
 
     def spread(self, function: Callable[..., Any], given: Any, gives: Any) -> Callable[..., Any]:
         """Map a function of one replica over all replicas; specs like their nests."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.errors import ResourceExhaustedError, compose, invalid
+from talweg.core.transfers import fetch, is_true, note_sent
 from talweg.execute.call import quiet
 from talweg.execute.stage_dump import Stages
 from talweg.execute.xla import engine
@@ -176,7 +177,7 @@ class PartsExecutable:
         given = [known[place] for place in taken]
         with engine.wide():
             ok, outputs, after = self._run(0, donated, given)
-        return ok is None or bool(ok), list(outputs), list(after)
+        return ok is None or is_true(ok), list(outputs), list(after)
 
     def _prepare(self) -> None:
         """Compile all parts for the initial number of rows of stacks."""
@@ -203,14 +204,14 @@ class PartsExecutable:
             for number, part in enumerate(self.parts[:-1]):
                 if part.outputs:
                     failed, results = self._run(number, (), [known[x] for x in part.inputs])
-                    if failed is not None and bool(failed):
+                    if failed is not None and is_true(failed):
                         return False, [], []
                     known.update(zip(part.outputs, results))
                 for step in part.steps:
                     self._step(step, known)
             donated = tuple([known[x] for x in self.befores])
             ok, outputs, after = self._run(last, donated, [known[x] for x in self.rest])
-            return ok is None or bool(ok), list(outputs), list(after)
+            return ok is None or is_true(ok), list(outputs), list(after)
 
     # -- parts
 
@@ -219,6 +220,8 @@ class PartsExecutable:
         while True:
             arguments = (donated, tuple(self._with_rows(number, given)))
             executable = self._executable(number, arguments)
+            note_sent(donated)
+            note_sent(arguments[1])
             try:
                 full, results = self._execute(executable, arguments)
             except Exception as error:
@@ -226,7 +229,7 @@ class PartsExecutable:
                     text = compose("TW209", f"the device has too little memory: {error}")
                     raise ResourceExhaustedError(None, None, text) from None
                 raise
-            if full is None or not bool(full):
+            if full is None or not is_true(full):
                 return results
             self.capacity *= 2
             if donated:
@@ -244,7 +247,7 @@ class PartsExecutable:
         for value, array in zip(values, given):
             if is_endless(value) and len(array) < self.capacity:
                 more = [(0, self.capacity - len(array)), *[(0, 0)] * (array.ndim - 1)]
-                array = np.pad(np.asarray(array), more)
+                array = np.pad(fetch(array), more)
             found.append(array)
         return found
 
@@ -347,7 +350,7 @@ class PartsExecutable:
     def _find_array(self, value: Value, known: dict) -> Any:
         if value.content is not None:
             return np.broadcast_to(np.asarray(value.content, value.dtype.numpy_dtype), value.dims)
-        return np.asarray(known[value])
+        return np.asarray(fetch(known[value]))
 
     def _run_step(self, step: Equation, arrays: list) -> Sequence[Any]:
         prim, params = step.prim, step.params
@@ -369,8 +372,10 @@ class PartsExecutable:
             if self._error is None:
                 try:
                     with nullcontext() if self.exports is None else self.exports.lend(self._kept):
-                        results = self._run_step(equation, [np.asarray(x) for x in given])
-                    return tuple([np.asarray(x, kind.dtype) for x, kind in zip(results, kinds)])
+                        results = self._run_step(equation, [np.asarray(fetch(x)) for x in given])
+                    made = [np.asarray(x, kind.dtype) for x, kind in zip(results, kinds)]
+                    note_sent(made)
+                    return tuple(made)
                 except BaseException as error:  # noqa: BLE001 -- raised where the run was begun
                     self._error = error
             return tuple([np.zeros(kind.shape, kind.dtype) for kind in kinds])

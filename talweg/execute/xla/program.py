@@ -12,6 +12,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.errors import invalid
+from talweg.core.transfers import fetch
 from talweg.execute import compilation, interpret
 from talweg.execute.compiled import Compiled
 from talweg.execute.donation import OwnedValues
@@ -137,7 +138,7 @@ class XlaProgram(Compiled):
             return self._call(program, arguments, state)
         if self.hosts is not None:
             for position, _ in self.hosts.arguments:
-                arguments[position] = fetch_array(arguments[position])
+                arguments[position] = fetch(arguments[position])
         with self.keeping(arguments, state):
             try:
                 return self._call(program, arguments, state)
@@ -146,7 +147,7 @@ class XlaProgram(Compiled):
             except Exception as error:
                 if getattr(error, "talweg_exact", True):
                     raise
-        return interpret.run(program, [fetch_array(x) for x in arguments], state)
+        return interpret.run(program, [fetch(x) for x in arguments], state)
 
     def _call(self, program: Program, arguments: list, state: Any) -> Any:
         near = nearest(state)
@@ -185,17 +186,17 @@ class XlaProgram(Compiled):
             present = near.on_device(self._variables)
             for position, number in self._aliases:
                 arguments[position] = present[number]  # its memory was given away
-            return interpret.run(program, [fetch_array(x) for x in arguments], state)
+            return interpret.run(program, [fetch(x) for x in arguments], state)
         blocks = [outputs.pop() for _ in self.effects.drawn]
         if self.side_outputs is not None:
-            outputs = self.side_outputs.join([fetch_array(x) for x in outputs])
+            outputs = self.side_outputs.join(outputs)
         near.replace(self.effects.written, kept)
         if drawing is not None:
             drawing.end(blocks[::-1])
         if self.hosts is not None and self.hosts.writes:
             del inputs, states
             self._write_aside(state, copies)
-        return outputs if self.side_outputs is not None else DeviceOutputs(outputs)
+        return DeviceOutputs(outputs)
 
     def _undo(self, near: Any, given: list, kept: list, state: Any, drawing: Any) -> None:
         """Restore variables and random streams.
@@ -213,14 +214,14 @@ class XlaProgram(Compiled):
 
 
 class DeviceOutputs:
-    """Results as arrays of a device, computed asynchronously."""
+    """Results, of which a device has the arrays and computes them asynchronously."""
 
     def __init__(self, arrays: list):
         self.arrays = arrays
 
     def fetch(self) -> list:
         """Return the results as arrays of NumPy."""
-        return [np.asarray(x) for x in self.arrays]
+        return [fetch(x) for x in self.arrays]
 
 
 def placement(program: Program, arguments: list, state: Any) -> Any:
@@ -228,11 +229,6 @@ def placement(program: Program, arguments: list, state: Any) -> Any:
     near = nearest(state)
     starts = [variable for variable in program.starts if type(variable) is not Node]
     return meshes.placement([*arguments, *near.on_device(starts)])
-
-
-def fetch_array(array: Any) -> Any:
-    """Return an array of a device as one of NumPy; others as they are."""
-    return np.asarray(array) if hasattr(array, "devices") else array
 
 
 class NumpyState:

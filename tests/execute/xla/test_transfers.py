@@ -1,0 +1,179 @@
+"""The bytes that are copied between the host and a device: feeds and fetches, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="the third executor is an extra")
+
+import talweg as tf
+from talweg.core import settings
+from talweg.core.transfers import transfers
+
+X = np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4)
+Y = np.linspace(0, 1, 24, dtype=np.float32).reshape(8, 3)
+FEEDS = X.nbytes + Y.nbytes
+
+
+@pytest.fixture(autouse=True)
+def through_xla():
+    with settings.executor("xla"):
+        yield
+
+
+def copied(step, warm=3):
+    """Bytes to the device and to the host, of a step that has run some times."""
+    for _ in range(warm):
+        step()
+    before = transfers.to_device, transfers.to_host
+    step()
+    return transfers.to_device - before[0], transfers.to_host - before[1]
+
+
+def parts_of_a_network():
+    rng = np.random.default_rng(0)
+    w = tf.Variable(rng.normal(size=(4, 3)).astype(np.float32))
+    b = tf.Variable(np.zeros(3, np.float32))
+
+    @tf.function
+    def forward(x, y):
+        return tf.reduce_mean((tf.tanh(x @ w + b) - y) ** 2)
+
+    @tf.function
+    def update(gradients):
+        for variable, g in zip((w, b), gradients):
+            variable.assign_sub(0.1 * g)
+
+    return w, b, forward, update
+
+
+def test_a_step_with_the_tape_inside():
+    w, b, forward, update = parts_of_a_network()
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = forward(x, y)
+        update(tape.gradient(loss, [w, b]))
+        return loss
+
+    assert copied(lambda: step(tf.constant(X), tf.constant(Y))) == (FEEDS, 0)
+    assert copied(lambda: step(tf.constant(X), tf.constant(Y)).numpy()) == (FEEDS, 4)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_step_with_the_tape_outside(persistent):
+    w, b, forward, update = parts_of_a_network()
+    losses = []
+
+    def step():
+        with tf.GradientTape(persistent=persistent) as tape:
+            loss = forward(tf.constant(X), tf.constant(Y))
+        update(tape.gradient(loss, [w, b]))
+        losses.append(loss)
+
+    assert copied(step) == (FEEDS, 0)
+    assert np.all(np.diff([float(x) for x in losses]) < 0)
+
+
+def test_calls_that_follow_one_another_under_a_tape():
+    w = tf.Variable(X[0])
+    first, second = tf.function(lambda x: tf.sin(x * w)), tf.function(lambda x: tf.reduce_sum(x**2))
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = second(first(X[1]))
+        return tape.gradient(loss, w)
+
+    sent, fetched = copied(step)
+    assert (sent, fetched) == (16, 0)
+    wanted = 2 * np.sin(X[1] * X[0]) * np.cos(X[1] * X[0]) * X[1]
+    np.testing.assert_allclose(step(), wanted, 1e-5, 1e-7)
+
+
+def test_what_a_call_kept_is_fetched_when_somebody_else_looks():
+    w = tf.Variable(0.7)
+    f = tf.function(lambda x: tf.exp(tf.sin(x * w)))
+    x = tf.constant(0.3)
+
+    def by_two_tapes(f):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            dx, dw = inner.gradient(y, [x, w])
+        return dx, dw, *outer.gradient(dx, [x, w])
+
+    def by_jacobian(f):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(tf.stack([x, 2 * x]))
+        return tape.jacobian(y, [x, w])
+
+    def in_a_function(f):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tf.function(lambda: tape.gradient(y, [x, w]))()
+
+    def forward(f):
+        with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as accumulator:
+            y = f(x)
+        return y, accumulator.jvp(y)
+
+    for derive in (by_two_tapes, by_jacobian, in_a_function, forward):
+        for got, wanted in zip(derive(f), derive(f.python_function)):
+            np.testing.assert_allclose(got, wanted, 1e-5, err_msg=derive.__name__)
+
+
+def test_a_loop_under_a_tape_outside():
+    w = tf.Variable(0.9)
+
+    @tf.function
+    def power(x, n):
+        for _ in tf.range(n):
+            x = tf.sin(x * w)
+        return x
+
+    def gradient(f):
+        with tf.GradientTape() as tape:
+            y = f(tf.constant(0.5), tf.constant(5))
+        return tape.gradient(y, w)
+
+    np.testing.assert_allclose(gradient(power), gradient(power.python_function), 1e-5)
+
+
+def test_results_beside_a_step_in_python_stay():
+    w = tf.Variable(X)
+
+    @tf.function
+    def step(x):
+        w.assign_add(x)
+        several = tf.boolean_mask(x, x > 0)
+        return w * 2, tf.reduce_sum(several)
+
+    result = step(X)[0]
+    assert hasattr(result._resident, "devices")
+    sent, fetched = copied(lambda: step(tf.constant(X)))
+    assert fetched <= X.nbytes + X.size + 4  # what the mask needs; not `w * 2`
+    assert sent <= X.nbytes + X.size * 5
+
+
+def test_jax_itself_sees_no_copy_of_a_step_whose_arguments_are_there():
+    jax = pytest.importorskip("jax")
+    w, b, forward, update = parts_of_a_network()
+    x, y = tf.constant(X), tf.constant(Y)
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = forward(x, y)
+        update(tape.gradient(loss, [w, b]))
+
+    for _ in range(3):
+        step()
+    with jax.transfer_guard("disallow"):
+        step()
+        with pytest.raises(Exception, match="Disallowed host-to-device transfer"):
+            forward(tf.constant(X), y)
