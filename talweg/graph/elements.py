@@ -187,6 +187,10 @@ class GraphElements:
         """Return the device that was requested for a node, '' if none was."""
         return self._placed.get(node, "")
 
+    def devices_asked(self) -> list[tuple[Node, str]]:
+        """Return the nodes for which a device was requested, and the devices."""
+        return list(self._placed.items())
+
     @contextmanager
     def colocate_with(self, op: str, ignore_existing: bool = False) -> Iterator[None]:
         """Accept the request without effect: everything is on one device."""
