@@ -18,7 +18,7 @@ from talweg.core.dtypes import DType, of_numpy
 from talweg.core.machine import machine
 from talweg.core.transfers import fetch
 from talweg.eager.tensor import DEVICE, FIRST_GPU, EagerTensor, wrap
-from talweg.execute import executor
+from talweg.execute import choice
 
 _new = object.__new__
 _array_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_array"].__get__
@@ -51,7 +51,7 @@ def put_near(tensor: EagerTensor) -> Any:
     array = nearest(tensor)
     if not isinstance(array, (np.ndarray, np.generic)) or array.dtype.kind == "O":
         return array
-    tensor._resident = array = executor.put(array)
+    tensor._resident = array = choice.put(array)
     return array
 
 

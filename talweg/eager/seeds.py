@@ -10,10 +10,10 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.eager.resident import nearest, resident
 from talweg.eager.tensor import EagerTensor, wrap
-from talweg.execute import executor
+from talweg.execute import choice
 from talweg.prims.arithmetic import zeros_of
 
-_one_on_device = lru_cache(lambda kind: executor.put(kind.type(1)))
+_one_on_device = lru_cache(lambda kind: choice.put(kind.type(1)))
 SCOPE = ("gradient_tape/", "/")  # of what a tape makes in a graph, as in TensorFlow
 
 

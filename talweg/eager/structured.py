@@ -20,7 +20,7 @@ from talweg.core.roles import Role
 from talweg.eager.resident import nearest, resident
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.uncomputed import UncomputedTensor, results_of
-from talweg.execute import executor
+from talweg.execute import choice, executor
 from talweg.execute.call import check
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING, BodyRunner
@@ -121,9 +121,7 @@ class Variables:
         """Return a device's copies of variables' values, or the arrays where it has none."""
         found = []
         for handle in handles:
-            variable = handle.owner()
-            if variable is None:
-                variable = handle.variable
+            variable = self.owner(handle)
             tensor = variable._tensor
             if tensor is None:
                 own = variable._held == get_ident()
@@ -138,9 +136,7 @@ class Variables:
         """
         donated, me = [], get_ident()
         for handle in handles:
-            variable = handle.owner()
-            if variable is None:
-                variable = handle.variable
+            variable = self.owner(handle)
             tensor = variable._tensor
             alone = tensor is not None and variable._held == me and getrefcount(tensor) <= UNSHARED
             if alone:
@@ -157,9 +153,7 @@ class Variables:
         """Let variables have values that a device has."""
         observer = dispatch.state.observer
         for handle, array in zip(handles, arrays):
-            variable = handle.owner()
-            if variable is None:
-                variable = handle.variable
+            variable = self.owner(handle)
             variable._tensor, variable._taken = resident(array), None
             if observer is not None:
                 observer.variable_written(variable, False)
@@ -293,7 +287,7 @@ def evaluate_structured(prim: Primitive, operands: tuple, params: dict) -> Any:
         near = getattr(kept, "near", None)
         if near is not None and params["inner"] in near:
             return as_tensor(near[params["inner"]])
-    if prim.role is Role.CALL and executor.is_on_device():
+    if prim.role is Role.CALL and choice.is_on_device():
         return _as_results(prim, operands, params, _call_on_device(operands, **params))
     arrays = [content(x) for x in operands]
     if prim.effect == BODY:

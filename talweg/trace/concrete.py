@@ -22,7 +22,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.long_runs import LongRun, PendingUpdate
 from talweg.eager.resident import nearest, put_near, resident
-from talweg.eager.structured import STATE, Exchanged, as_tensor, content
+from talweg.eager.structured import STATE, Exchanged, as_tensor, content, near_content
 from talweg.eager.tensor import FIRST_GPU, EagerTensor, wrap
 from talweg.execute import executor
 from talweg.graph import structure
@@ -345,17 +345,20 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         """Compute the result under recorders (tapes), with residuals."""
         context, body = dispatch.context, self.body
         operands = tensors + self.captures_now(state)
-        if context.base is not None or _is_symbolic(operands):
+        if context.base is not None or any([type(x) is not EagerTensor for x in operands]):
             return self._pack(self._apply(operands))
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_called(self)
         recorders = context.recorders
         at_default = context.device is None or context.device == FIRST_GPU
-        if executor.chosen.value == "xla" and at_default and not self._has_lists:
+        if executor.chosen.value == "xla" and at_default:
+            if self._has_lists and not recorders:
+                return self._call_with_lists(operands, state)
+            if not self._has_lists and recorders:
+                return self._call_recorded(operands, state, recorders)
             if not recorders:
                 del operands
                 return self._call_on_device(tensors, state)
-            return self._call_recorded(operands, state, recorders)
         wrapped = _tensor_of if self._has_lists else EagerTensor
         arrays = [content(x) for x in operands] if self._has_lists else [x._array for x in operands]
         if not recorders:
@@ -378,6 +381,14 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             recorder.record(call, tuple(operands), (*results, history), {"body": body})
         return self._pack(results)
 
+    def _call_with_lists(self, operands: list, state: Any) -> Any:
+        """Compute the result for iterators and lists among tensors that a device may have."""
+        arrays = [near_content(x) for x in operands]
+        operands.clear()  # so that variables' values are only theirs
+        values = executor.run_on_device(program_of(self.body), arrays, state)
+        values = values if type(values) is list else values.arrays
+        return self._pack([_tensor_of(value) for value in values])
+
     def _call_recorded(self, operands: list, state: Any, recorders: tuple) -> Any:
         """Compute the result on a device, shown to recorders.
 
@@ -386,10 +397,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         residual_nodes, everything = self._find_residuals(recorders)
         dispatch.context.recorders = ()
         try:
-            arrays, program = (
-                [put_near(x) for x in operands],  # the reverse will use them, too
-                program_of(self.body, residual_nodes, everything),
-            )
+            arrays = [put_near(x) for x in operands]  # the reverse will use them, too
+            program = program_of(self.body, residual_nodes, everything)
             ran = executor.run_on_device(program, arrays, state)
         finally:
             dispatch.context.recorders = recorders
@@ -479,14 +488,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             return self.call_flat(tensors, (), held)
 
 
-def _is_symbolic(operands: list) -> bool:
-    plain = EagerTensor
-    return any([type(x) is not plain for x in operands])
-
-
 def _tensor_of(value: Symbol | None) -> EagerTensor:
     """Return a result as a tensor; iterators' elements and the like as they are."""
-    return as_tensor(value) if type(value) in (List, History) else EagerTensor(value)
+    is_plain = type(value) not in (List, History) and not hasattr(value, "devices")
+    return EagerTensor(value) if is_plain else as_tensor(value)
 
 
 def _aval_of_spec(spec: TensorSpec) -> Aval:

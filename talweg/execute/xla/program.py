@@ -282,10 +282,6 @@ class DeviceState(NumpyState):
         """Return the variables' arrays, the device's copies where there are some."""
         return self._state.on_device(variables)
 
-    def has_all(self, arrays: list) -> bool:
-        """Return whether all values exist: variables outside of sessions always have one."""
-        return True
-
     def give_away(self, variables: list) -> list[bool]:
         """Return the variables that may be donated."""
         return self._state.give_away(variables)
@@ -309,8 +305,6 @@ class BodyState(DeviceState):
         if type(variable) is Node or variable not in self._state:
             return self._state.get(variable, default)
         return self._state.on_device([variable])[0]
-
-    has_all = NumpyState.has_all
 
 
 def nearest(state: Any) -> NumpyState:

@@ -10,7 +10,7 @@ import sys
 
 import talweg as tf
 from talweg.core.machine import machine
-from talweg.execute import executor
+from talweg.execute import choice, executor
 
 
 def kind(error, call):
@@ -153,7 +153,7 @@ def tpus():
 
 def main():
     machine._gpus, machine.platforms, machine.cpus = 3, {"GPU": "cpu"}, 4
-    executor.follow_devices()
+    choice.follow_devices()
     parts = (before_anything_runs, functions, replicas, tpus, afterwards)
     print(json.dumps({part.__name__: part() for part in parts}))
 

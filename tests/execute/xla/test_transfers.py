@@ -161,6 +161,56 @@ def test_results_beside_a_step_in_python_stay():
     assert sent <= X.nbytes + X.size * 5
 
 
+def test_a_step_of_a_session():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x, y = v1.placeholder(tf.float32, [8, 4]), v1.placeholder(tf.float32, [8, 3])
+        w = v1.get_variable("w", initializer=X[:3].T.copy())
+        b = v1.get_variable("b", [3], initializer=v1.zeros_initializer())
+        loss = tf.reduce_mean((tf.tanh(x @ w + b) - y) ** 2)
+        train = v1.train.AdamOptimizer(0.1).minimize(loss)
+        with pytest.raises(tf.errors.FailedPreconditionError, match="w"):
+            session.run(loss, {x: X, y: Y})
+        session.run(v1.global_variables_initializer())
+        flags = 1  # of a check
+        sent, fetched = copied(lambda: session.run(train, {x: X, y: Y}))
+        assert sent == FEEDS and fetched <= flags
+        sent, fetched = copied(lambda: session.run([loss, train], {x: X, y: Y}))
+        assert sent == FEEDS and fetched <= flags + 4
+
+        seen = session.run(w)
+        before = seen.copy()
+        losses = [session.run([loss, train], {x: X, y: Y})[0] for _ in range(3)]
+        np.testing.assert_array_equal(seen, before)  # what was fetched keeps what it had
+        assert np.all(np.diff(losses) < 0)
+        w.load(X[:3].T, session)
+        np.testing.assert_array_equal(session.run(w), X[:3].T)
+        kept = session.run(w)
+        session.run(w.assign_add(tf.ones_like(w)))
+        np.testing.assert_array_equal(session.run(w), kept + 1)
+
+
+def test_a_session_and_an_interpreted_run_take_turns():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", initializer=X)
+        add = w.assign_add(X)
+        session.run(w.initializer)
+        for number in range(2, 6):
+            with settings.executor("xla" if number % 2 else "interpret"):
+                np.testing.assert_array_equal(session.run(add), X * number)
+        with settings.executor("xla"), pytest.raises(tf.errors.InvalidArgumentError):
+            session.run([add, tf.gather(w, 99)])
+
+
+def test_datasets_are_the_hosts_work():
+    table = tf.constant(np.arange(3000.0).reshape(1000, 3))
+    rows = iter(
+        tf.data.Dataset.range(100).repeat().map(lambda i: tf.gather(table, tf.fill([100], i)))
+    )
+    assert copied(lambda: next(rows), warm=20) == (0, 0)
+
+
 def test_jax_itself_sees_no_copy_of_a_step_whose_arguments_are_there():
     jax = pytest.importorskip("jax")
     w, b, forward, update = parts_of_a_network()
