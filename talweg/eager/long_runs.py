@@ -289,6 +289,10 @@ class LongRun:
         self._state.keep(handle, array)
         self._bases[key] = variable._tensor
 
+    def note_copy(self, handle: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        self._state.note_copy(handle, array, copied)
+
     def replace(self, handles: list, arrays: list) -> None:
         """Let variables have values that a device has; see `Variables`."""
         for handle, array in zip(handles, arrays):

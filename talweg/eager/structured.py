@@ -158,6 +158,12 @@ class Variables:
             if observer is not None:
                 observer.variable_written(variable, False)
 
+    def note_copy(self, handle: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        tensor = self.owner(handle)._tensor
+        if tensor is not None and nearest(tensor) is array:
+            tensor._resident = copied
+
     def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
         """Return the random stream of an operation, which goes on after so many blocks."""
         with self._reserving:
@@ -242,6 +248,10 @@ class Exchanged:
     def replace(self, handles: list, arrays: list) -> None:
         """Let variables have values that a device has."""
         STATE.replace([self._own.get(handle, handle) for handle in handles], arrays)
+
+    def note_copy(self, handle: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        STATE.note_copy(self._own.get(handle, handle), array, copied)
 
     def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
         """Return the random stream of an operation, which goes on after so many blocks."""

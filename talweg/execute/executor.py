@@ -16,6 +16,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,15 +94,8 @@ def run_on_device(program: Program, arguments: list, state: Any, watch: Any = No
     if tier is None:
         tier = program.tier = Tier(len(program.steps), count_inlined_steps(program))
     if watch is not None or onlooker.step_by_step or demands.finite:
-        return interpret.run(program, fetch_arguments(arguments), state, watch)
+        return interpret.run(program, list(map(fetch, arguments)), state, watch)
     return tier.through_xla().run_on_device(program, arguments, state)
-
-
-def fetch_arguments(arguments: list) -> list:
-    """Return arguments as the interpreter takes them."""
-    for place, array in enumerate(arguments):
-        arguments[place] = fetch(array)
-    return arguments
 
 
 def as_used(program: Program, arguments: list) -> list:
@@ -111,6 +105,18 @@ def as_used(program: Program, arguments: list) -> list:
         if slot not in carried:
             arguments[place] = fetch(array)
     return arguments
+
+
+def is_compiled(program: Program | None) -> bool:
+    """Return whether a program has run through XLA as a whole."""
+    tier = None if program is None or program.tier is None else program.tier.xla
+    return tier is not None and tier.last is not None
+
+
+def places_on_device(program: Program) -> Iterable[int]:
+    """Return the places of arguments that only segments compiled by XLA take; none before a run."""
+    tier = None if program.tier is None else program.tier.xla
+    return () if tier is None or tier.stays is None else tier.stays
 
 
 class Tier:
@@ -128,6 +134,7 @@ class Tier:
         "refused",
         "segments",
         "spent",
+        "stays",
         "versions",
         "compile_after",
         "xla",
@@ -145,6 +152,7 @@ class Tier:
         self.queued: dict[tuple, bool] = {}  # shapes to be compiled aside; whether that is over
         self.compiling = threading.Lock()
         self.segments: dict[tuple, Any] = {}  # opaque arguments -> how it is cut (or None)
+        self.stays: Any = None  # places of arguments that only segments without opaque values take
         self.checked: Any = None  # how it is run while results must be finite
         self.xla: Any = None  # how it is run through XLA; itself, if it is that
 
@@ -235,6 +243,10 @@ class Tier:
             cut = self.segments[key] = segments.split_segments(program, key)
         if cut is None:
             return interpret.run(program, as_used(program, arguments), state)
+        if self.stays is None:
+            elsewhere = cut.opaque.union(program.outputs)
+            slots = enumerate(program.inputs)
+            self.stays = frozenset([place for place, slot in slots if slot not in elsewhere])
         return run_segments(cut, program, arguments, state)
 
     def _compile_after(self) -> float:
@@ -319,10 +331,10 @@ def run_segments(cut: segments.Segments, program: Program, arguments: list, stat
 
     On a device values stay there from segment to segment.
     """
-    if program.needs:
-        interpret.check_needs(program, state)
     on_device = is_on_device()
     near, segment_state = xla_program.nearest(state) if on_device else state, state
+    if program.needs:
+        interpret.check_needs(program, near)
     if cut.updates > 1:
         segment_state = OwnedValues(state, {key: near.get(key, MISSING) for key in program.starts})
     values = dict(zip(program.inputs, arguments))

@@ -328,7 +328,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             operands = self.captures_now(state)
             if any([type(x) is not EagerTensor for x in operands]):
                 return self._pack(self._apply(tensors + operands))
-            arrays += [nearest(x) for x in operands]
+            arrays += map(put_near if executor.is_compiled(self._program) else nearest, operands)
             del operands  # so that variables' values are only theirs
         values = executor.run_on_device(self._program or self._only_program(), arrays, state)
         if type(values) is not list:
@@ -383,17 +383,17 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
 
     def _call_with_lists(self, operands: list, state: Any) -> Any:
         """Compute the result for iterators and lists among tensors that a device may have."""
+        program = program_of(self.body)
+        for place in executor.places_on_device(program):
+            put_near(operands[place])
         arrays = [near_content(x) for x in operands]
         operands.clear()  # so that variables' values are only theirs
-        values = executor.run_on_device(program_of(self.body), arrays, state)
+        values = executor.run_on_device(program, arrays, state)
         values = values if type(values) is list else values.arrays
         return self._pack([_tensor_of(value) for value in values])
 
     def _call_recorded(self, operands: list, state: Any, recorders: tuple) -> Any:
-        """Compute the result on a device, shown to recorders.
-
-        What derivatives will need stays there.
-        """
+        """Compute the result for recorders, on a device, where what derivatives need stays."""
         residual_nodes, everything = self._find_residuals(recorders)
         dispatch.context.recorders = ()
         try:

@@ -79,6 +79,7 @@ class SessionState:
         self.reserve, self.settle = variables.reserve, variables.settle
         self.on_device, self.give_away = variables.on_device, variables.give_away
         self.keep, self.replace = variables.keep, variables.replace
+        self.note_copy = variables.note_copy
 
     def __getitem__(self, handle: Handle) -> Any:
         return self._variables.get(handle)

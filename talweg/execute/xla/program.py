@@ -98,6 +98,7 @@ class XlaProgram(Compiled):
         self._given = [position for position in range(len(arguments)) if position not in aliases]
         self._dims = [before.dims for before in self.executable.states]
         self._changed = [number[variable] for variable in self.effects.written]
+        self._unchanged = sorted({*number.values()} - {*self._changed})
         self._count = len(arguments)
 
     def direct_for(self, count: int) -> Any:
@@ -176,6 +177,11 @@ class XlaProgram(Compiled):
         for number, alone in zip(self._changed, given):
             if not alone and not isinstance(states[number], np.ndarray):
                 states[number] = engine.copy(states[number])
+        for place in self._unchanged:  # copied once, not at every call
+            array = states[place]
+            if isinstance(array, (np.ndarray, np.generic)):
+                states[place] = engine.put(array)
+                near.note_copy(self._variables[place], array, states[place])
         ok, kept = False, []
         try:
             ok, outputs, kept = self.executable(inputs, states)
@@ -261,6 +267,9 @@ class NumpyState:
     def keep(self, variable: Any, array: Any) -> None:
         """Do nothing: the array is still there."""
 
+    def note_copy(self, variable: Any, array: Any, copied: Any) -> None:
+        """Do nothing: copies are not kept."""
+
     def replace(self, variables: list, arrays: list) -> None:
         """Assign variables new values."""
         for variable, array in zip(variables, arrays):
@@ -289,6 +298,10 @@ class DeviceState(NumpyState):
     def keep(self, variable: Any, array: Any) -> None:
         """Restore a variable whose value a device now has elsewhere."""
         self._state.keep(variable, array)
+
+    def note_copy(self, variable: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        self._state.note_copy(variable, array, copied)
 
     def replace(self, variables: list, arrays: list) -> None:
         """Assign variables values on the device."""

@@ -203,6 +203,45 @@ def test_a_session_and_an_interpreted_run_take_turns():
             session.run([add, tf.gather(w, 99)])
 
 
+def test_what_is_only_read_is_copied_once():
+    big, table = tf.Variable(np.ones((50, 50), np.float32)), tf.constant(np.ones((50, 50), "f4"))
+
+    @tf.function
+    def from_data(iterator):
+        x = tf.cast(next(iterator), tf.float32)
+        return tf.reduce_sum(big * x) + tf.reduce_sum(tf.sin(table) * x)
+
+    iterator = iter(tf.data.Dataset.range(100))
+    assert copied(lambda: from_data(iterator)) == (8, 0)
+
+    @tf.function
+    def masked(x):
+        kept = tf.boolean_mask(x, x > 0)
+        return tf.reduce_sum(big @ table) + tf.reduce_sum(kept)
+
+    sent, fetched = copied(lambda: masked(tf.constant(X)))
+    assert sent < 2 * X.nbytes and fetched < 2 * X.nbytes
+    big.assign(2 * big)
+    assert copied(lambda: masked(tf.constant(X)), warm=1)[0] < 2 * X.nbytes
+    np.testing.assert_allclose(masked(tf.constant(X)), 250000 + X[X > 0].sum(), 1e-6)
+
+
+def test_an_optional_keeps_what_a_device_has():
+    held = tf.Variable(X)
+
+    @tf.function
+    def step(iterator):
+        held.assign_add(tf.fill([8, 4], tf.cast(next(iterator), tf.float32)))
+        return tf.experimental.Optional.from_value({"sum": tf.reduce_sum(held), "twice": held * 2})
+
+    iterator = iter(tf.data.Dataset.range(100))
+    assert copied(lambda: step(iterator).get_value()["sum"]) == (8, 0)
+    optional = step(iterator)
+    inside = tf.function(lambda given: given.get_value()["twice"] + 0.0)
+    np.testing.assert_array_equal(optional.get_value()["twice"], held * 2)
+    np.testing.assert_array_equal(inside(optional), held * 2)
+
+
 def test_datasets_are_the_hosts_work():
     table = tf.constant(np.arange(3000.0).reshape(1000, 3))
     rows = iter(
