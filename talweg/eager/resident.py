@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dispatch import state
+from talweg.core.dispatch import context, put_on_device, state
 from talweg.core.dtypes import DType, of_numpy
 from talweg.core.machine import machine
 from talweg.core.transfers import fetch
@@ -53,6 +53,13 @@ def put_near(tensor: EagerTensor) -> Any:
         return array
     tensor._resident = array = choice.put(array)
     return array
+
+
+def named(tensors: list) -> list:
+    """Return results, which say that they lie where `tf.device` says, if that is only a name."""
+    if state.busy and context.device is not None and choice.target() is None:
+        put_on_device(tuple(tensors))
+    return tensors
 
 
 def is_spread(array: Any) -> bool:
@@ -114,6 +121,8 @@ def _device(self: EagerTensor) -> str:
         array = _resident_of(self)
     except AttributeError:
         return DEVICE
+    if choice.placing.used and not is_spread(array):
+        return DEVICE.replace("CPU:0", choice.name_of_device(array))
     return FIRST_GPU if machine.visible_gpus and not is_spread(array) else DEVICE
 
 

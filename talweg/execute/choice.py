@@ -7,12 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from talweg.core import dispatch, settings
 from talweg.core.lazy import LazyModule
 from talweg.core.machine import machine
 
 if TYPE_CHECKING:
     from talweg.execute.xla import engine
+    from talweg.passes.functionalize import Program
 else:
     engine = LazyModule("talweg.execute.xla.engine")
 
@@ -49,6 +52,55 @@ def on_host(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     finally:
         _host.inside = before
+
+
+def near_values(handles: list, state: Any, stay: bool) -> list:
+    """Return variables' values as a device has them; with `stay` those of NumPy are copied to it.
+
+    The copies are kept beside the values, for the next call.
+    """
+    arrays = state.on_device(handles)
+    for number, array in enumerate(arrays) if stay else ():
+        if isinstance(array, (np.ndarray, np.generic)) and array.dtype.kind != "O":
+            arrays[number] = put(array)
+            state.note_copy(handles[number], array, arrays[number])
+    return arrays
+
+
+class Placing:
+    """Whether `tf.device` has placed a function on another device than the default one."""
+
+    used = False
+
+
+placing = Placing()
+
+
+def target(program: Program | None = None) -> Any:
+    """Return JAX's device that `tf.device` names inside or around a program.
+
+    None for the default one, and in replicas, which have devices of their own.
+    """
+    name = None if program is None else program.device
+    if name is None:
+        name = dispatch.context.device
+    if dispatch.context.replica is not None:
+        return None
+    found = engine.first_visible() if name is None else engine.device_named(name)
+    if found is not None:
+        placing.used = True
+    return found
+
+
+def is_placeable() -> bool:
+    """Return whether what is called now can run where `tf.device` names a device, or none."""
+    name = dispatch.context.device
+    return name is None or dispatch.context.replica is None and not is_on_cpu()
+
+
+def name_of_device(array: Any) -> str:
+    """Return the kind and number of the device that has an array: "CPU:1"."""
+    return engine.name_of_device(array)
 
 
 def is_on_cpu() -> bool:

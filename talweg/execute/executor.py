@@ -31,7 +31,7 @@ from talweg.core.errors import (
 )
 from talweg.core.lazy import LazyModule
 from talweg.core.transfers import fetch
-from talweg.execute import interpret, stage_dump
+from talweg.execute import choice, interpret, stage_dump
 from talweg.execute.background import background
 from talweg.execute.choice import chosen, is_on_cpu, is_on_device
 from talweg.execute.donation import OwnedValues
@@ -187,6 +187,7 @@ class Tier:
         key = (*shapes, *_aliases(program, arguments, xla_program.nearest(state)))
         if dispatch.state.meshes:
             key = (*key, xla_program.placement(program, arguments, state))
+        key = (*key, choice.target(program))
         version = self.versions.get(key)
         if version is None:
             version = self._compile(key, program, arguments, state)

@@ -21,10 +21,10 @@ from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.long_runs import LongRun, PendingUpdate
-from talweg.eager.resident import nearest, put_near, resident
+from talweg.eager.resident import named, nearest, put_near, resident
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content, near_content
 from talweg.eager.tensor import FIRST_GPU, EagerTensor, wrap
-from talweg.execute import executor
+from talweg.execute import choice, executor
 from talweg.graph import structure
 from talweg.graph.contents import element
 from talweg.graph.function_graph import FunctionGraph
@@ -190,6 +190,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             node.holders += 1  # so that `graph` goes on listing what the function does
         api = self.attributes.get(API)
         self.body = Body(self.name, inputs, outputs, graph.find_forced(), api=api)
+        self.body.device = graph.find_device(self.body.nodes)
         self._has_lists = any(node.aval.dtype is variant for node in (*inputs, *outputs))
         graph.closed = True
         self.writes = tuple(graph.writes)
@@ -323,7 +324,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         taken = self._outside
         is_outermost = state is STATE or type(state) is LongRun
         if taken and is_outermost and all([type(value) is Handle for value in taken]):
-            arrays += state.on_device(taken)
+            arrays += choice.near_values(taken, state, executor.is_compiled(self._program))
         elif taken:
             operands = self.captures_now(state)
             if any([type(x) is not EagerTensor for x in operands]):
@@ -333,8 +334,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         values = executor.run_on_device(self._program or self._only_program(), arrays, state)
         if type(values) is not list:
             use_steps(self, len(tensors))
-            return self._pack([resident(value) for value in values.arrays])
-        return self._pack([wrap(value) for value in values])
+            return self._pack(named([resident(value) for value in values.arrays]))
+        return self._pack(named([wrap(value) for value in values]))
 
     def _only_program(self) -> Any:
         """Return the program for calls that keep no residuals."""
@@ -350,8 +351,9 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_called(self)
         recorders = context.recorders
-        at_default = context.device is None or context.device == FIRST_GPU
-        if executor.chosen.value == "xla" and at_default:
+        if executor.chosen.value == "xla" and (
+            choice.is_placeable() or context.device == FIRST_GPU
+        ):
             if self._has_lists and not recorders:
                 return self._call_with_lists(operands, state)
             if not self._has_lists and recorders:
@@ -390,7 +392,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         operands.clear()  # so that variables' values are only theirs
         values = executor.run_on_device(program, arrays, state)
         values = values if type(values) is list else values.arrays
-        return self._pack([_tensor_of(value) for value in values])
+        return self._pack(named([_tensor_of(value) for value in values]))
 
     def _call_recorded(self, operands: list, state: Any, recorders: tuple) -> Any:
         """Compute the result for recorders, on a device, where what derivatives need stays."""
@@ -404,7 +406,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             dispatch.context.recorders = recorders
         values, count = ran if type(ran) is list else ran.arrays, len(self.body.outputs)
         later = History.on_device(dict(zip(residual_nodes, values[count:])))
-        results = (*map(resident, values[:count]), as_tensor(later))
+        results = (*named(list(map(resident, values[:count]))), as_tensor(later))
         for recorder in recorders:
             recorder.record(call, tuple(operands), results, {"body": self.body})
         return self._pack(results[:-1])

@@ -12,14 +12,15 @@ from collections.abc import Callable, Sequence
 from math import prod
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from talweg.core import dispatch
 from talweg.core.transfers import is_true, note_sent, transfers
 from talweg.eager.device_group import DeviceGroup, group_of
-from talweg.eager.resident import resident
+from talweg.eager.resident import put_near, resident
 from talweg.eager.structured import STATE
 from talweg.eager.tensor import EagerTensor
-from talweg.execute import executor
+from talweg.execute import choice, executor
 from talweg.execute.drawing import Drawing
 from talweg.execute.interpret import onlooker
 from talweg.graph.handle import Handle
@@ -52,7 +53,10 @@ class DeviceStep:
         self._count = len(concrete.specs)
         dtypes = [spec.dtype.numpy_dtype for spec in concrete.specs]
         sizes = [prod(dims) * dtype.itemsize for dims, dtype in zip(version.dims, dtypes)]
-        self._kinds = list(zip(version.dims, dtypes, sizes))  # sizes in bytes
+        latest: list[list] = [
+            [_nothing] for _ in sizes
+        ]  # weak references to NumPy's tensors of the last call
+        self._kinds = list(zip(version.dims, dtypes, sizes, latest))  # sizes in bytes
         self._streams, self._drawn = version.drawing
         self._pick = picker(direct.inputs, self._count + len(self._streams))
         self._find_group()
@@ -83,14 +87,17 @@ class DeviceStep:
         if len(tensors) != self._count:
             return None
         arrays = []
-        for tensor, (dims, dtype, size) in zip(tensors, self._kinds):
+        for tensor, (dims, dtype, size, latest) in zip(tensors, self._kinds):
             if type(tensor) is not EagerTensor:
                 return None
             try:
                 array = _resident_of(tensor)
             except AttributeError:
-                array = tensor._array
-                transfers.to_device += size
+                if latest[0]() is tensor:  # given again: from now on it stays on the device
+                    array = put_near(tensor)
+                else:
+                    latest[0], array = ref(tensor), tensor._array
+                    transfers.to_device += size
             if array.shape != dims or array.dtype != dtype:
                 return None
             arrays.append(array)
@@ -117,6 +124,9 @@ class DeviceStep:
         direct, group = self._direct, self._group
         if group.touched and not group.take_in(direct.put, direct.copy):
             return None
+        if choice.placing.used:
+            given = direct.bring(given)
+            group.arrays = direct.bring(group.arrays)
         held = group.arrays
         if group.replaced or len(held) != self._members:
             return None
@@ -160,6 +170,10 @@ class DeviceStep:
         group.arrays = tuple(new)
 
 
+def _nothing() -> Any:
+    """Return what a weak reference to nothing returns."""
+
+
 _new = object.__new__
 _resident_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_resident"].__get__
 
@@ -172,6 +186,10 @@ def use_steps(concrete: ConcreteFunction, count: int) -> None:
     tier = concrete._program.tier
     version = None if tier is None or tier.xla is None else tier.xla.last
     direct = None if version is None else version.direct_for(count)
+    if direct is not None and direct.device is not choice.target(concrete._program):
+        direct = None
+    if direct is not None and dispatch.context.device is not None:
+        direct = None  # the next call may be outside of `tf.device`
     plain = all([type(value) is Handle for value in concrete._outside])
     if direct is not None and plain and not concrete.formals:
         options.change(devices=True)

@@ -12,6 +12,7 @@ import os
 import pickle
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -104,13 +105,13 @@ def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> A
         raise
 
 
-def compile_module(lowered: Any) -> Any:
+def compile_module(lowered: Any, device: Any = None) -> Any:
     """Compile a lowered module to an executable, from the disk cache if possible."""
-    key = None if cache.current() is None else _key(lowered)
+    key = None if cache.current() is None else _key(lowered, device)
     kept = None if key is None else cache.get(key)
     if kept is not None:
         try:
-            there = jax.local_devices()[:1]  # all would each want a part of every array
+            there = [device or home()]  # all would each want a part of every array
             return serialize_executable.deserialize_and_load(
                 *pickle.loads(kept), execution_devices=there
             )
@@ -123,14 +124,16 @@ def compile_module(lowered: Any) -> Any:
     return executable
 
 
-def _key(lowered: Any) -> bytes | None:
+def _key(lowered: Any, device: Any) -> bytes | None:
     """Return the cache key of an executable; None if it is of this process only."""
     text = lowered.as_text()
     if "xla_python" in text or "xla_ffi_python" in text:  # it calls Python
         return None
-    device = jax.local_devices()[0]
+    own = device or home()
     flags = os.environ.get("XLA_FLAGS", "")
-    about = (jax.__version__, device.platform, device.device_kind, len(jax.devices()), flags)
+    about = (jax.__version__, own.platform, own.device_kind, len(jax.devices()), flags)
+    if device is not None:
+        about = (*about, device.id)
     kind = str(lowered.args_info)  # donated or not
     return f"xla\n{about}\n{kind}\n{hashlib.sha256(text.encode()).hexdigest()}".encode()
 
@@ -172,11 +175,57 @@ def copy(array: Any) -> Any:
         return numpy.copy(array)
 
 
-def put(array: Any) -> Any:
-    """Copy an array of NumPy to the device."""
+def put(array: Any, device: Any = None) -> Any:
+    """Copy an array of NumPy to a device: the default one, or another."""
     note_sent((array,))
     with wide():
+        if device is not None:
+            return jax.device_put(np.array(array), device)
         return numpy.array(array)  # `device_put` may share its memory
+
+
+def bring(array: Any, device: Any) -> Any:
+    """Return an array for a program of one device (None: the default one), moved if need be.
+
+    NumPy's arrays, and those that lie on several devices, stay as they are.
+    """
+    where = getattr(array, "sharding", None)
+    if where is None or where.num_devices > 1:
+        return array
+    wanted = home() if device is None else device
+    return array if array.devices() == {wanted} else jax.device_put(array, wanted)
+
+
+@lru_cache(1)
+def home() -> Any:
+    """Return the default device."""
+    return jax.local_devices()[0]
+
+
+@lru_cache(1)
+def first_visible() -> Any:
+    """Return the first GPU that the program uses; None if that is the default device, or none."""
+    gpus = devices("GPU") if machine.visible_gpus else []
+    return gpus[0] if gpus and gpus[0] is not home() else None
+
+
+@lru_cache(64)
+def device_named(name: str) -> Any:
+    """Return the device that a whole name means; None for the default one, and if there is none."""
+    kind, _, number = name.rpartition("/device:")[2].partition(":")
+    there = devices(kind) if kind in ("CPU", "GPU", "TPU") and number.isdigit() else []
+    found = there[int(number)] if number.isdigit() and int(number) < len(there) else None
+    return None if found is home() else found
+
+
+def name_of_device(array: Any) -> str:
+    """Return the kind and number of the device that has an array, as `tf.device` takes it."""
+    (device,) = array.devices()
+    platform = {"gpu": "GPU", "cuda": "GPU", "tpu": "TPU"}.get(device.platform, "CPU")
+    kinds = [kind for kind, own in machine.platforms.items() if own.lower() == device.platform]
+    kind = kinds[0] if kinds else platform
+    there = devices(kind)
+    return f"{kind}:{there.index(device) if device in there else 0}"
 
 
 def call_wide(executable: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from talweg.core.errors import ResourceExhaustedError, compose, invalid
 from talweg.core.transfers import fetch, is_true, note_sent
+from talweg.execute import choice
 from talweg.execute.call import quiet
 from talweg.execute.stage_dump import Stages
 from talweg.execute.xla import engine
@@ -106,11 +107,21 @@ class OnlyPart:
     what is given are `inputs` and states `read`.
     """
 
-    def __init__(self, written: list[int], inputs: list[int], read: list[int], wide: bool):
+    def __init__(
+        self, written: list[int], inputs: list[int], read: list[int], wide: bool, device: Any
+    ):
         self.written, self.inputs, self.read = written, inputs, read
-        self._wide = wide
+        self._wide, self.device = wide, device
         self.call: Callable[[tuple, tuple], Any]
-        self.put, self.copy = engine.put, engine.copy
+        self.copy = engine.copy
+
+    def put(self, array: Any) -> Any:
+        """Copy an array of NumPy to the program's device."""
+        return engine.put(array, self.device)
+
+    def bring(self, arrays: tuple) -> tuple:
+        """Move arrays to the program's device that lie on another one."""
+        return tuple([engine.bring(array, self.device) for array in arrays])
 
     def let_call(self, executable: Callable[..., Any]) -> None:
         """Make an executable callable by JAX's fast path, without a scope if possible."""
@@ -123,7 +134,8 @@ class PartsExecutable:
     shares = False  # XLA's own threads see to the cores
     may_be_called = True  # by those who have arrays in order, without a look at where they are
 
-    def __init__(self, static: StaticProgram, stages: Stages):
+    def __init__(self, static: StaticProgram, stages: Stages, device: Any = None):
+        self.device = device  # None: the default one
         self.ending = Ending(static)
         with engine.wide():
             self.parts = parts_of(static, self.ending.find_wanted())
@@ -165,7 +177,7 @@ class PartsExecutable:
             inputs = [position for position in taken if position < count]
             wide = any([self.inputs[position].dtype.size == 8 for position in inputs])
             states = [[k - count for k in places if k >= count] for places in (written, taken)]
-            self.direct = OnlyPart(states[0], inputs, states[1], wide)
+            self.direct = OnlyPart(states[0], inputs, states[1], wide, self.device)
             self.direct.let_call(self.compiled[0, self.capacity])
         return written, taken
 
@@ -191,7 +203,10 @@ class PartsExecutable:
     def _kinds(self, values: Sequence[Value]) -> tuple:
         dims = [(self.capacity, *x.dims[1:]) if is_endless(x) else x.dims for x in values]
         kinds = zip(dims, values)
-        return tuple([jax.ShapeDtypeStruct(d, x.dtype.numpy_dtype) for d, x in kinds])
+        where = None if self.device is None else jax.sharding.SingleDeviceSharding(self.device)
+        return tuple(
+            [jax.ShapeDtypeStruct(d, x.dtype.numpy_dtype, sharding=where) for d, x in kinds]
+        )
 
     def __call__(self, inputs: list, states: list) -> tuple[bool, list, list]:
         """Run the program: whether all guards hold, the outputs, new values of variables."""
@@ -222,6 +237,8 @@ class PartsExecutable:
             executable = self._executable(number, arguments)
             note_sent(donated)
             note_sent(arguments[1])
+            if choice.placing.used:
+                arguments = self._brought(arguments)
             try:
                 full, results = self._execute(executable, arguments)
             except Exception as error:
@@ -234,6 +251,10 @@ class PartsExecutable:
             self.capacity *= 2
             if donated:
                 donated = results[2]
+
+    def _brought(self, arguments: tuple) -> tuple:
+        """Return arguments of the program on its device, where there are functions on several."""
+        return tuple([tuple([engine.bring(x, self.device) for x in own]) for own in arguments])
 
     def _with_rows(self, number: int, given: list) -> list:
         """Return stacks of dynamic length with as many rows as the capacity says."""
@@ -280,7 +301,7 @@ class PartsExecutable:
             function = self._last if number == len(self.parts) - 1 else self._part(number)
             lowered = engine.text_of(function, arguments, (0,))
             self._show("hlo", lowered.as_text)
-            executable = engine.compile_module(lowered)
+            executable = engine.compile_module(lowered, self.device)
             found = self.compiled[key] = engine.with_room(executable, self._largest(number))
             if self.direct is not None:
                 self.direct.let_call(found)

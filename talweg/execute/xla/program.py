@@ -13,7 +13,7 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.errors import invalid
 from talweg.core.transfers import fetch
-from talweg.execute import compilation, interpret
+from talweg.execute import choice, compilation, interpret
 from talweg.execute.compiled import Compiled
 from talweg.execute.donation import OwnedValues
 from talweg.execute.stage_dump import Stages
@@ -74,18 +74,19 @@ class XlaProgram(Compiled):
     def _executable_of(self, static: StaticProgram, stages: Stages) -> PartsExecutable:
         """Return the executable of a static program."""
         if not dispatch.state.meshes:
-            return PartsExecutable(static, stages)
+            return PartsExecutable(static, stages, self.device)
         given = [x for place, x in enumerate(self._first) if place not in self.signature.aliases]
         inputs = dict(zip(static.inputs, given))
         near = self._near.on_device([variable for variable, _, _ in static.states])
         inputs.update(zip([before for _, before, _ in static.states], near))
         mesh = meshes.mesh_of_program(static.equations, list(inputs.values()))
         if mesh is None:
-            return PartsExecutable(static, stages)
+            return PartsExecutable(static, stages, self.device)
         return SpreadExecutable(static, stages, mesh, inputs)
 
     def __init__(self, program: Program, arguments: list, state: Any, stages: Any = None):
         self._near, self._first, self._placement = nearest(state), list(arguments), None
+        self.device = choice.target(program)  # None: the default one
         if dispatch.state.meshes:
             self._placement = placement(program, arguments, state)
         super().__init__(program, arguments, cast(dict, self._near), stages)
@@ -152,6 +153,8 @@ class XlaProgram(Compiled):
 
     def _call(self, program: Program, arguments: list, state: Any) -> Any:
         near = nearest(state)
+        if choice.placing.used and choice.target(program) is not self.device:
+            return None
         if dispatch.state.meshes and placement(program, arguments, state) != self._placement:
             return None
         states = near.on_device(self._variables)
@@ -177,11 +180,11 @@ class XlaProgram(Compiled):
         for number, alone in zip(self._changed, given):
             if not alone and not isinstance(states[number], np.ndarray):
                 states[number] = engine.copy(states[number])
-        for place in self._unchanged:  # copied once, not at every call
-            array = states[place]
+        for number in self._unchanged:  # copied once, not at every call
+            array = states[number]
             if isinstance(array, (np.ndarray, np.generic)):
-                states[place] = engine.put(array)
-                near.note_copy(self._variables[place], array, states[place])
+                states[number] = engine.put(array, self.device)
+                near.note_copy(self._variables[number], array, states[number])
         ok, kept = False, []
         try:
             ok, outputs, kept = self.executable(inputs, states)

@@ -226,6 +226,31 @@ def test_what_is_only_read_is_copied_once():
     np.testing.assert_allclose(masked(tf.constant(X)), 250000 + X[X > 0].sum(), 1e-6)
 
 
+def test_a_tensor_that_is_given_again_stays_on_the_device():
+    held = tf.Variable(X)
+
+    @tf.function
+    def step(x, y):
+        held.assign_add(x)
+        return tf.reduce_sum(y @ held)
+
+    x, y = tf.constant(X), tf.constant(Y.T)
+    assert copied(lambda: step(x, y)) == (0, 0)
+    assert copied(lambda: step(tf.constant(X), y)) == (X.nbytes, 0)
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_allclose(held, 9 * X, 1e-6)
+
+
+def test_weights_are_copied_once():
+    w, b, forward, _ = parts_of_a_network()
+    assert copied(lambda: forward(tf.constant(X), tf.constant(Y))) == (FEEDS, 0)
+    w.assign(0 * w)
+    np.testing.assert_allclose(forward(X, Y), np.mean((np.tanh(b) - Y) ** 2), 1e-6)
+    w.assign_add(tf.ones_like(w))
+    wanted = np.mean((np.tanh(X @ np.ones((4, 3)) + b.numpy()) - Y) ** 2)
+    np.testing.assert_allclose(forward(X, Y), wanted, 1e-5)
+
+
 def test_an_optional_keeps_what_a_device_has():
     held = tf.Variable(X)
 
