@@ -53,9 +53,8 @@ class DeviceStep:
         self._count = len(concrete.specs)
         dtypes = [spec.dtype.numpy_dtype for spec in concrete.specs]
         sizes = [prod(dims) * dtype.itemsize for dims, dtype in zip(version.dims, dtypes)]
-        latest: list[list] = [
-            [_nothing] for _ in sizes
-        ]  # weak references to NumPy's tensors of the last call
+        # weak references to NumPy's tensors of the last call
+        latest: list[list] = [[_nothing] for _ in sizes]
         self._kinds = list(zip(version.dims, dtypes, sizes, latest))  # sizes in bytes
         self._streams, self._drawn = version.drawing
         self._pick = picker(direct.inputs, self._count + len(self._streams))
@@ -88,18 +87,20 @@ class DeviceStep:
             return None
         arrays = []
         for tensor, (dims, dtype, size, latest) in zip(tensors, self._kinds):
+            if latest[0]() is tensor:  # given again: from now on it stays on the device
+                arrays.append(put_near(tensor))
+                continue
             if type(tensor) is not EagerTensor:
                 return None
             try:
-                array = _resident_of(tensor)
+                array, is_near = _resident_of(tensor), True
             except AttributeError:
-                if latest[0]() is tensor:  # given again: from now on it stays on the device
-                    array = put_near(tensor)
-                else:
-                    latest[0], array = ref(tensor), tensor._array
-                    transfers.to_device += size
+                array, is_near = tensor._array, False
             if array.shape != dims or array.dtype != dtype:
                 return None
+            if not is_near:
+                latest[0] = ref(tensor)
+                transfers.to_device += size
             arrays.append(array)
         return tuple(arrays)
 
