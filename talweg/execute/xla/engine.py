@@ -105,9 +105,44 @@ def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> A
         raise
 
 
-def compile_module(lowered: Any, device: Any = None) -> Any:
-    """Compile a lowered module to an executable, from the disk cache if possible."""
+def compile_module(lowered: Any, device: Any = None, name: bytes | None = None) -> Any:
+    """Compile a lowered module to an executable, from the disk cache if possible.
+
+    `name`: what the executable will be asked for without its module (`find_executable`).
+    """
     key = None if cache.current() is None else _key(lowered, device)
+    executable = _load(key, device)
+    if executable is None:
+        executable = lowered.compile()
+        if key is not None:
+            with contextlib.suppress(Exception):  # what cannot be kept is made every time
+                cache.put(key, pickle.dumps(serialize_executable.serialize(executable)))
+    if key is not None and name is not None:
+        cache.put(_named(name, device), key)
+    return executable
+
+
+def find_executable(name: bytes | None, device: Any) -> Any:
+    """Return the executable that was compiled under a name, also by another process, or None."""
+    return None if name is None else _load(cache.get(_named(name, device)), device)
+
+
+def recall(name: bytes | None, make: Callable[[], bytes]) -> bytes:
+    """Return what is kept on disk under a name, or make it and keep it."""
+    if name is None:
+        return make()
+    found = cache.get(_named(name, None))
+    if found is None:
+        cache.put(_named(name, None), found := make())
+    return found
+
+
+def _named(name: bytes, device: Any) -> bytes:
+    return f"xla name\n{_describe(device)}\n".encode() + name
+
+
+def _load(key: bytes | None, device: Any) -> Any:
+    """Return an executable from the disk, or None."""
     kept = None if key is None else cache.get(key)
     if kept is not None:
         try:
@@ -117,11 +152,7 @@ def compile_module(lowered: Any, device: Any = None) -> Any:
             )
         except Exception:  # noqa: BLE001 -- of another machine, or damaged: it is made anew
             pass
-    executable = lowered.compile()
-    if key is not None:
-        with contextlib.suppress(Exception):  # what cannot be kept is made every time
-            cache.put(key, pickle.dumps(serialize_executable.serialize(executable)))
-    return executable
+    return None
 
 
 def _key(lowered: Any, device: Any) -> bytes | None:
@@ -129,13 +160,17 @@ def _key(lowered: Any, device: Any) -> bytes | None:
     text = lowered.as_text()
     if "xla_python" in text or "xla_ffi_python" in text:  # it calls Python
         return None
+    kind = str(lowered.args_info)  # donated or not
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"xla\n{_describe(device)}\n{kind}\n{digest}".encode()
+
+
+def _describe(device: Any) -> tuple:
+    """Describe what executables for a device depend on, beside their module."""
     own = device or home()
     flags = os.environ.get("XLA_FLAGS", "")
     about = (jax.__version__, own.platform, own.device_kind, len(jax.devices()), flags)
-    if device is not None:
-        about = (*about, device.id)
-    kind = str(lowered.args_info)  # donated or not
-    return f"xla\n{about}\n{kind}\n{hashlib.sha256(text.encode()).hexdigest()}".encode()
+    return about if device is None else (*about, device.id)
 
 
 def with_room(executable: Any, largest: str) -> Callable[..., Any]:

@@ -44,14 +44,18 @@ class Part:
         self.outputs: list[Value] = []
 
 
-def parts_of(static: StaticProgram, wanted: Sequence[Value]) -> list[Part]:
-    """Partition a program, in order; `wanted` are its results."""
+def parts_of(
+    static: StaticProgram, wanted: Sequence[Value], name: bytes | None = None
+) -> list[Part]:
+    """Partition a program, in order; `wanted` are its results, `name` what it is on disk."""
+    name = None if name is None else name + b"\nforms"
+    forms = engine.recall(name, lambda: bytes(map(has_form, static.equations)))
     levels: dict[Value, int] = {}
     parts = [Part()]
     next_step = next_called = 0  # levels for what acts on the world, between parts and in them
-    for equation in static.equations:
+    for equation, is_formed in zip(static.equations, forms, strict=True):
         level = max([levels.get(x, 0) for x in equation.inputs], default=0)
-        on_host = not has_form(equation)
+        on_host = not is_formed
         if equation.prim.effect in ACTS:
             level = next_step = max(level, next_step if on_host else next_called)
             next_called = level + on_host
@@ -134,11 +138,18 @@ class PartsExecutable:
     shares = False  # XLA's own threads see to the cores
     may_be_called = True  # by those who have arrays in order, without a look at where they are
 
-    def __init__(self, static: StaticProgram, stages: Stages, device: Any = None):
+    def __init__(
+        self,
+        static: StaticProgram,
+        stages: Stages,
+        device: Any = None,
+        name: bytes | None = None,
+    ):
         self.device = device  # None: the default one
+        self._name = name  # of the program on disk
         self.ending = Ending(static)
         with engine.wide():
-            self.parts = parts_of(static, self.ending.find_wanted())
+            self.parts = parts_of(static, self.ending.find_wanted(), name)
         self.stages, self.exports = stages, static.exports
         self.hosts = [step for part in self.parts for step in part.steps]
         self.inputs = list(static.inputs)
@@ -299,9 +310,12 @@ class PartsExecutable:
         found = self.compiled.get(key)
         if found is None:
             function = self._last if number == len(self.parts) - 1 else self._part(number)
-            lowered = engine.text_of(function, arguments, (0,))
-            self._show("hlo", lowered.as_text)
-            executable = engine.compile_module(lowered, self.device)
+            name = None if self._name is None else self._name + f"\n{key}".encode()
+            executable = engine.find_executable(name, self.device)
+            if executable is None:
+                lowered = engine.text_of(function, arguments, (0,))
+                self._show("hlo", lowered.as_text)
+                executable = engine.compile_module(lowered, self.device, name)
             found = self.compiled[key] = engine.with_room(executable, self._largest(number))
             if self.direct is not None:
                 self.direct.let_call(found)

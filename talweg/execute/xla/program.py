@@ -12,8 +12,9 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.errors import invalid
+from talweg.core.precision import precision
 from talweg.core.transfers import fetch
-from talweg.execute import choice, compilation, interpret
+from talweg.execute import choice, compilation, interpret, manifest
 from talweg.execute.compiled import Compiled
 from talweg.execute.donation import OwnedValues
 from talweg.execute.stage_dump import Stages
@@ -57,6 +58,11 @@ class XlaProgram(Compiled):
             static = compilation.make_static_program(
                 program, avals, state, self.signature.aliases, stages, without=("split",)
             )
+            self._name = None  # on disk: of programs that nobody looks at, for one device
+            if not (stages.wanted or dispatch.state.meshes):
+                name = manifest.key_of(program, avals, state, self.signature.aliases)
+                digits = b"few" if precision.tensor_float_32 else b"all"
+                self._name = None if name is None else name + digits
             with part("XLA"):
                 executable = self._executable_of(static, stages)
         states = [
@@ -74,7 +80,7 @@ class XlaProgram(Compiled):
     def _executable_of(self, static: StaticProgram, stages: Stages) -> PartsExecutable:
         """Return the executable of a static program."""
         if not dispatch.state.meshes:
-            return PartsExecutable(static, stages, self.device)
+            return PartsExecutable(static, stages, self.device, self._name)
         given = [x for place, x in enumerate(self._first) if place not in self.signature.aliases]
         inputs = dict(zip(static.inputs, given))
         near = self._near.on_device([variable for variable, _, _ in static.states])
