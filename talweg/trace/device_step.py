@@ -127,7 +127,9 @@ class DeviceStep:
             return None
         if choice.placing.used:
             given = direct.bring(given)
-            group.arrays = direct.bring(group.arrays)
+            if group.device != direct.whereabouts:
+                group.arrays = direct.bring(group.arrays)
+                group.device = direct.whereabouts
         held = group.arrays
         if group.replaced or len(held) != self._members:
             return None

@@ -116,6 +116,7 @@ class OnlyPart:
     ):
         self.written, self.inputs, self.read = written, inputs, read
         self._wide, self.device = wide, device
+        self.whereabouts = device or "the default device"
         self.call: Callable[[tuple, tuple], Any]
         self.copy = engine.copy
 
