@@ -308,8 +308,8 @@ class PartsExecutable:
 
     def _executable(self, number: int, arguments: tuple) -> Any:
         key = (number, self.capacity)
-        found = self.compiled.get(key)
-        if found is None:
+        ready = self.compiled.get(key)
+        if ready is None:
             function = self._last if number == len(self.parts) - 1 else self._part(number)
             name = None if self._name is None else self._name + f"\n{key}".encode()
             executable = engine.find_executable(name, self.device)
@@ -317,11 +317,11 @@ class PartsExecutable:
                 lowered = engine.text_of(function, arguments, (0,))
                 self._show("hlo", lowered.as_text)
                 executable = engine.compile_module(lowered, self.device, name)
-            found = self.compiled[key] = engine.with_room(executable, self._largest(number))
+            ready = self.compiled[key] = engine.with_room(executable, self._largest(number))
             if self.direct is not None:
-                self.direct.let_call(found)
+                self.direct.let_call(ready)
             self._show("optimized_hlo", executable.as_text)
-        return found
+        return ready
 
     def _largest(self, number: int) -> str:
         """Describe the largest value that a part makes, for errors of memory."""
