@@ -22,7 +22,7 @@ X = np.arange(8, dtype=np.float32)
 
 
 def ours(count):
-    """A call of a tf.function; its argument is a tensor of NumPy's."""
+    """A call of a tf.function; its argument is a tensor, which stays on the device."""
     import talweg as tf
 
     held = [tf.Variable(X) for _ in range(count)]
@@ -46,11 +46,11 @@ def by_hand(count):
         return new, new[0].sum()
 
     compiled = jax.jit(step, donate_argnums=0)
-    values = [jax.numpy.array(X) for _ in range(count)]
+    values, x = [jax.numpy.array(X) for _ in range(count)], jax.numpy.array(X)
 
     def call():
         nonlocal values
-        values, total = compiled(values, X)
+        values, total = compiled(values, x)
         return total
 
     return call
@@ -73,16 +73,21 @@ def observe(count):
     return best
 
 
+def in_a_process(module, *arguments, threads=ONE_THREAD, **environment):
+    """What a module prints as JSON in a process of its own, in which functions run through XLA."""
+    environment = os.environ | {"TALWEG_EXECUTOR": "xla"} | environment
+    if threads:
+        environment["XLA_FLAGS"] = threads
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["it died"])[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def observed(count):
     """`observe` in a process of its own, in which functions run through XLA."""
-    found = subprocess.run(
-        [sys.executable, "-m", "benchmarks.device_calls", str(count)],
-        env={**os.environ, "TALWEG_EXECUTOR": "xla", "XLA_FLAGS": ONE_THREAD},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(found.stdout.splitlines()[-1])
+    return in_a_process("benchmarks.device_calls", str(count))
 
 
 if __name__ == "__main__":

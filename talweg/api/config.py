@@ -13,7 +13,7 @@ from talweg.core.errors import UnimplementedError, compose, type_error, value_er
 from talweg.core.lazy import LazyModule
 from talweg.core.machine import machine
 from talweg.core.precision import precision
-from talweg.execute import executor
+from talweg.execute import choice
 from talweg.trace.options import options
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     if device_type in (None, "GPU") and machine.gpus and frozenset(hidden) != machine.hidden:
         _check_not_begun("Visible devices")
         machine.hidden = frozenset(hidden)
-        executor.follow_devices()
+        choice.follow_devices()
 
 
 @export(

@@ -1,4 +1,4 @@
-"""tf.device and tf.DeviceSpec.  Logical devices of the CPU are names; functions run on a GPU.
+"""tf.device and tf.DeviceSpec: where functions run through XLA, and what eager results are called.
 
 What is computed inside of `tf.device` says that it lies there (`.device`).  A device that is not
 there stands for the first one, as TensorFlow's soft placement has it.
@@ -205,7 +205,9 @@ def full_device(device: str) -> str:
 
 @export("device")
 class device:
-    """A context whose results lie on a device; all of them are computed by the CPU.
+    """A context whose results lie on a device.
+
+    Functions that XLA runs are computed there, everything else by the CPU.
 
     device_name: a string such as "/CPU:1", a DeviceSpec, a logical device, or None for the first
     device.  ValueError for what is no device name.  InvalidArgumentError, where no `tf.Graph` is in

@@ -36,6 +36,7 @@ class DeviceGroup:
         self.owners: list[Callable[[], Any]] = []  # give the variables; None of those that are gone
         self.arrays: tuple = ()
         self.touched: list[int] = []
+        self.device: Any = None  # that has all arrays, where programs run on several
         self.replaced = False  # whether another group has its variables now
 
     def join(self, variables: Iterable[Any]) -> None:
@@ -68,7 +69,7 @@ class DeviceGroup:
         """
         me, held = get_ident(), []
         numbers, self.touched = list(dict.fromkeys(self.touched)), []
-        arrays = list(self.arrays)
+        arrays, self.device = list(self.arrays), None
         try:
             for number in numbers:
                 variable = self.owners[number]()

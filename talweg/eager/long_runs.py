@@ -19,6 +19,7 @@ import numpy as np
 
 from talweg.core.locking import hold, let_go, let_go_one, runs
 from talweg.core.roles import Role
+from talweg.core.transfers import fetch
 from talweg.eager.resident import nearest
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING
@@ -288,6 +289,10 @@ class LongRun:
         self._state.keep(handle, array)
         self._bases[key] = variable._tensor
 
+    def note_copy(self, handle: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        self._state.note_copy(handle, array, copied)
+
     def replace(self, handles: list, arrays: list) -> None:
         """Let variables have values that a device has; see `Variables`."""
         for handle, array in zip(handles, arrays):
@@ -299,7 +304,7 @@ class LongRun:
                 self._state.replace([handle], [array])
                 self._bases[key] = variable._tensor
             else:
-                self[handle] = np.asarray(array)
+                self[handle] = fetch(array)
 
 
 def rules_of(program: Program, variable: object) -> set[str]:

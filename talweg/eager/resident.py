@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dispatch import state
+from talweg.core.dispatch import context, put_on_device, state
 from talweg.core.dtypes import DType, of_numpy
 from talweg.core.machine import machine
+from talweg.core.transfers import fetch
 from talweg.eager.tensor import DEVICE, FIRST_GPU, EagerTensor, wrap
+from talweg.execute import choice
 
 _new = object.__new__
 _array_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_array"].__get__
@@ -44,6 +46,22 @@ def nearest(tensor: EagerTensor) -> Any:
         return tensor._array
 
 
+def put_near(tensor: EagerTensor) -> Any:
+    """Return the device's array of a tensor that will be used there again; copied once."""
+    array = nearest(tensor)
+    if not isinstance(array, (np.ndarray, np.generic)) or array.dtype.kind == "O":
+        return array
+    tensor._resident = array = choice.put(array)
+    return array
+
+
+def named(tensors: list) -> list:
+    """Return results, which say that they lie where `tf.device` says, if that is only a name."""
+    if state.busy and context.device is not None and choice.target() is None:
+        put_on_device(tuple(tensors))
+    return tensors
+
+
 def is_spread(array: Any) -> bool:
     """Return whether an array lies on several devices."""
     found = getattr(array, "sharding", None)
@@ -61,7 +79,7 @@ def of_its_own(tensor: EagerTensor) -> EagerTensor:
 def _fetch_attribute(self: EagerTensor, name: str) -> Any:
     """Return the elements; of other attributes an AttributeError."""
     if name == "_array":
-        found = np.asarray(_resident_of(self))
+        found = fetch(_resident_of(self))
         self._array = found = found if found.ndim else found[()]
         if state.observer is not None:
             state.observer.fetched(found)
@@ -103,6 +121,8 @@ def _device(self: EagerTensor) -> str:
         array = _resident_of(self)
     except AttributeError:
         return DEVICE
+    if choice.placing.used and not is_spread(array):
+        return DEVICE.replace("CPU:0", choice.name_of_device(array))
     return FIRST_GPU if machine.visible_gpus and not is_spread(array) else DEVICE
 
 

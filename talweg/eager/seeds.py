@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from talweg.core import dispatch
+from talweg.eager.resident import nearest, resident
 from talweg.eager.tensor import EagerTensor, wrap
+from talweg.execute import choice
 from talweg.prims.arithmetic import zeros_of
 
+_one_on_device = lru_cache(lambda kind: choice.put(kind.type(1)))
 SCOPE = ("gradient_tape/", "/")  # of what a tape makes in a graph, as in TensorFlow
 
 
 def ones_of(tensor: object) -> Any:
     """Return a seed: ones of the tensor's shape and dtype."""
     if type(tensor) is EagerTensor:
-        array = tensor._array
-        return wrap(array.dtype.type(1) if array.ndim == 0 else np.ones(array.shape, array.dtype))
+        dims, kind = tensor.dims, tensor.dtype.numpy_dtype  # of a device's tensor no fetch
+        if not dims and hasattr(nearest(tensor), "devices"):
+            return resident(_one_on_device(kind))
+        return wrap(np.ones(dims, kind) if dims else kind.type(1))
     graph = dispatch.context.base
     if graph is None:
         return zeros_of(tensor) + 1

@@ -16,14 +16,18 @@ import numpy as np
 
 from talweg.core import dispatch, locking
 from talweg.core.dtypes import VARIANT, variant
+from talweg.core.roles import Role
 from talweg.eager.resident import nearest, resident
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.uncomputed import UncomputedTensor, results_of
+from talweg.execute import choice, executor
 from talweg.execute.call import check
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING, BodyRunner
 from talweg.graph.node import BODY, Node
 from talweg.kernels.random import streams as random_streams
+from talweg.kernels.variants import History
+from talweg.passes.functionalize import program_of
 from talweg.prims.host import HOST
 
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from talweg.eager.composite import SparseTensor
     from talweg.execute.interpret import Missing
     from talweg.graph.handle import Handle
+    from talweg.graph.subgraph import Body
 
 
 class Variant:
@@ -55,10 +60,19 @@ def content(tensor: Any) -> Any:
     return None if type(tensor) is UncomputedTensor else tensor
 
 
-def as_tensor(value: object) -> EagerTensor:
+def near_content(tensor: Any) -> Any:
+    """Return the form that programs take: the array that a device has, if it has one."""
+    if type(tensor) is not EagerTensor:
+        return content(tensor)
+    array = nearest(tensor)
+    return array.value if type(array) is Variant else array
+
+
+def as_tensor(value: Any) -> EagerTensor:
     """Return a kernel's result as an eager tensor."""
-    plain = isinstance(value, (np.ndarray, np.generic, bytes))
-    return EagerTensor(value if plain else Variant(value))
+    if isinstance(value, (np.ndarray, np.generic, bytes)):
+        return EagerTensor(value)
+    return resident(value) if hasattr(value, "devices") else EagerTensor(Variant(value))
 
 
 class Variables:
@@ -107,9 +121,7 @@ class Variables:
         """Return a device's copies of variables' values, or the arrays where it has none."""
         found = []
         for handle in handles:
-            variable = handle.owner()
-            if variable is None:
-                variable = handle.variable
+            variable = self.owner(handle)
             tensor = variable._tensor
             if tensor is None:
                 own = variable._held == get_ident()
@@ -124,9 +136,7 @@ class Variables:
         """
         donated, me = [], get_ident()
         for handle in handles:
-            variable = handle.owner()
-            if variable is None:
-                variable = handle.variable
+            variable = self.owner(handle)
             tensor = variable._tensor
             alone = tensor is not None and variable._held == me and getrefcount(tensor) <= UNSHARED
             if alone:
@@ -143,12 +153,16 @@ class Variables:
         """Let variables have values that a device has."""
         observer = dispatch.state.observer
         for handle, array in zip(handles, arrays):
-            variable = handle.owner()
-            if variable is None:
-                variable = handle.variable
+            variable = self.owner(handle)
             variable._tensor, variable._taken = resident(array), None
             if observer is not None:
                 observer.variable_written(variable, False)
+
+    def note_copy(self, handle: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        tensor = self.owner(handle)._tensor
+        if tensor is not None and nearest(tensor) is array:
+            tensor._resident = copied
 
     def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
         """Return the random stream of an operation, which goes on after so many blocks."""
@@ -235,6 +249,10 @@ class Exchanged:
         """Let variables have values that a device has."""
         STATE.replace([self._own.get(handle, handle) for handle in handles], arrays)
 
+    def note_copy(self, handle: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        STATE.note_copy(self._own.get(handle, handle), array, copied)
+
     def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
         """Return the random stream of an operation, which goes on after so many blocks."""
         return STATE.reserve(operation, seeds, blocks)
@@ -274,6 +292,13 @@ class EagerRunner(BodyRunner):
 
 def evaluate_structured(prim: Primitive, operands: tuple, params: dict) -> Any:
     """Run a primitive of graphs on eager tensors."""
+    if prim.role is Role.INNER_VALUE:
+        kept = content(operands[0])
+        near = getattr(kept, "near", None)
+        if near is not None and params["inner"] in near:
+            return as_tensor(near[params["inner"]])
+    if prim.role is Role.CALL and choice.is_on_device():
+        return _as_results(prim, operands, params, _call_on_device(operands, **params))
     arrays = [content(x) for x in operands]
     if prim.effect == BODY:
         recorders = dispatch.context.recorders
@@ -290,6 +315,24 @@ def evaluate_structured(prim: Primitive, operands: tuple, params: dict) -> Any:
         result = prim.numpy(*arrays, **params)
     if not prim.multiple:
         return _as_result(prim, operands, params, result)
+    return _as_results(prim, operands, params, result)
+
+
+def _call_on_device(operands: tuple, body: Body) -> tuple:
+    """Run a body on a device: its outputs, and the residuals."""
+    runner, context = EagerRunner(), dispatch.context
+    inner = runner.inner(body)
+    recorders, context.recorders = context.recorders, ()
+    try:
+        program = program_of(body, inner, runner.everything)
+        ran = executor.run_on_device(program, [near_content(x) for x in operands], STATE)
+    finally:
+        context.recorders = recorders
+    values, count = ran if type(ran) is list else ran.arrays, len(body.outputs)
+    return (*values[:count], History.on_device(dict(zip(inner, values[count:]))))
+
+
+def _as_results(prim: Primitive, operands: tuple, params: dict, result: Any) -> tuple:
     if any([part is None for part in result]):
         avals = results_of(prim, operands, params)
         return tuple([_tensor_of(part, aval) for part, aval in zip(result, avals)])

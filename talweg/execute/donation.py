@@ -88,6 +88,13 @@ class OwnedValues(dict):
         self.given.discard(variable)
         self.outer.keep(variable, array)
 
+    def note_copy(self, variable: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        if self.get(variable) is array:
+            self[variable] = copied
+        if hasattr(self.outer, "note_copy"):
+            self.outer.note_copy(variable, array, copied)
+
     def replace(self, variables: list, arrays: list) -> None:
         """Assign variables values on a device."""
         for variable, array in zip(variables, arrays):

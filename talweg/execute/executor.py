@@ -13,10 +13,10 @@ accelerators (`execute/xla`), which nothing else chooses on a CPU.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,9 +30,10 @@ from talweg.core.errors import (
     lacks_memory,
 )
 from talweg.core.lazy import LazyModule
-from talweg.core.machine import machine
-from talweg.execute import interpret, stage_dump
+from talweg.core.transfers import fetch
+from talweg.execute import choice, interpret, stage_dump
 from talweg.execute.background import background
+from talweg.execute.choice import chosen, is_on_cpu, is_on_device
 from talweg.execute.donation import OwnedValues
 from talweg.execute.interpret import MISSING, onlooker
 from talweg.graph.node import Node
@@ -57,30 +58,6 @@ MANY = 400  # calls after which a program is compiled, however short
 VERSIONS = 16  # shapes for which a program is compiled
 SHAPES = 256  # of which it is remembered how long the interpreter took
 REFUSED: Any = "interpret"
-chosen = settings.executor
-with contextlib.suppress(ValueError):  # of a wrong value the first run tells
-    chosen.get()  # from here on `chosen.value` is the one in force, without a call
-_by_devices = False  # whether xla was chosen because there is a GPU
-
-
-def follow_devices() -> None:
-    """Choose XLA where the program uses a GPU, if it chose no executor itself."""
-    global _by_devices
-    if chosen.value == "auto" and machine.visible_gpus:
-        chosen.set("xla")
-        _by_devices = True
-    elif _by_devices and chosen.value == "xla" and not machine.visible_gpus:
-        chosen.set("auto")
-        _by_devices = False
-
-
-def is_on_cpu() -> bool:
-    """Return whether `tf.device` asks for the CPU, where XLA was chosen because of a GPU."""
-    return _by_devices and "CPU" in (dispatch.context.device or "")
-
-
-follow_devices()
-AT_ONCE = ("llvm", "xla")  # executors that compile a program at its first call
 
 
 def run(program: Program, arguments: list, state: Any, watch: Any = None) -> list:
@@ -117,25 +94,29 @@ def run_on_device(program: Program, arguments: list, state: Any, watch: Any = No
     if tier is None:
         tier = program.tier = Tier(len(program.steps), count_inlined_steps(program))
     if watch is not None or onlooker.step_by_step or demands.finite:
-        return interpret.run(program, fetch_arguments(arguments), state, watch)
+        return interpret.run(program, list(map(fetch, arguments)), state, watch)
     return tier.through_xla().run_on_device(program, arguments, state)
-
-
-def fetch_arguments(arguments: list) -> list:
-    """Return arguments as the interpreter takes them."""
-    for place, array in enumerate(arguments):
-        if hasattr(array, "devices"):
-            arguments[place] = np.asarray(array)
-    return arguments
 
 
 def as_used(program: Program, arguments: list) -> list:
     """Return arguments as the interpreter takes them, without copying those of calls only."""
     carried = interpret.find_carried_slots(program)
     for place, (slot, array) in enumerate(zip(program.inputs, arguments)):
-        if slot not in carried and hasattr(array, "devices"):
-            arguments[place] = np.asarray(array)
+        if slot not in carried:
+            arguments[place] = fetch(array)
     return arguments
+
+
+def is_compiled(program: Program | None) -> bool:
+    """Return whether a program has run through XLA as a whole."""
+    tier = None if program is None or program.tier is None else program.tier.xla
+    return tier is not None and tier.last is not None
+
+
+def places_on_device(program: Program) -> Iterable[int]:
+    """Return the places of arguments that only segments compiled by XLA take; none before a run."""
+    tier = None if program.tier is None else program.tier.xla
+    return () if tier is None or tier.stays is None else tier.stays
 
 
 class Tier:
@@ -153,6 +134,7 @@ class Tier:
         "refused",
         "segments",
         "spent",
+        "stays",
         "versions",
         "compile_after",
         "xla",
@@ -170,6 +152,7 @@ class Tier:
         self.queued: dict[tuple, bool] = {}  # shapes to be compiled aside; whether that is over
         self.compiling = threading.Lock()
         self.segments: dict[tuple, Any] = {}  # opaque arguments -> how it is cut (or None)
+        self.stays: Any = None  # places of arguments that only segments without opaque values take
         self.checked: Any = None  # how it is run while results must be finite
         self.xla: Any = None  # how it is run through XLA; itself, if it is that
 
@@ -198,12 +181,13 @@ class Tier:
                 return outputs
         shapes = tuple([kind_of(x) for x in arguments])
         if None in shapes:
-            return self._run_opaque(program, as_used(program, arguments), state)
+            return self._run_opaque(program, arguments, state)
         if shapes in self.refused:
             return interpret.run(program, as_used(program, arguments), state)
         key = (*shapes, *_aliases(program, arguments, xla_program.nearest(state)))
         if dispatch.state.meshes:
             key = (*key, xla_program.placement(program, arguments, state))
+        key = (*key, choice.target(program))
         version = self.versions.get(key)
         if version is None:
             version = self._compile(key, program, arguments, state)
@@ -250,16 +234,20 @@ class Tier:
                 drop_oldest(self.spent)
             self.spent[key] = (calls + 1, seconds + time.perf_counter() - start)
 
-    def _run_opaque(self, program: Program, arguments: list, state: Any) -> list:
+    def _run_opaque(self, program: Program, arguments: list, state: Any) -> Any:
         """Run the program on opaque arguments: segments without them are compiled."""
         if not any(map(is_opaque, arguments)):
-            return interpret.run(program, arguments, state)
+            return interpret.run(program, as_used(program, arguments), state)
         key = tuple([place for place, x in enumerate(arguments) if kind_of(x) is None])
         cut = self.segments.get(key, self)
         if cut is self:
             cut = self.segments[key] = segments.split_segments(program, key)
         if cut is None:
-            return interpret.run(program, arguments, state)
+            return interpret.run(program, as_used(program, arguments), state)
+        if self.stays is None:
+            elsewhere = cut.opaque.union(program.outputs)
+            slots = enumerate(program.inputs)
+            self.stays = frozenset([place for place, slot in slots if slot not in elsewhere])
         return run_segments(cut, program, arguments, state)
 
     def _compile_after(self) -> float:
@@ -339,23 +327,33 @@ class Tier:
             return _refuse(program, error)
 
 
-def run_segments(cut: segments.Segments, program: Program, arguments: list, state: Any) -> list:
-    """Run a segmented program; variables change when all have run, or one failed."""
+def run_segments(cut: segments.Segments, program: Program, arguments: list, state: Any) -> Any:
+    """Run a segmented program; variables change when all have run, or one failed.
+
+    On a device values stay there from segment to segment.
+    """
+    on_device = is_on_device()
+    near, segment_state = xla_program.nearest(state) if on_device else state, state
     if program.needs:
-        interpret.check_needs(program, state)
-    segment_state: Any = state
+        interpret.check_needs(program, near)
     if cut.updates > 1:
-        segment_state = OwnedValues(state, {key: state.get(key, MISSING) for key in program.starts})
+        segment_state = OwnedValues(state, {key: near.get(key, MISSING) for key in program.starts})
     values = dict(zip(program.inputs, arguments))
-    values.update([(slot, state.get(variable, MISSING)) for variable, slot in cut.fetched])
+    values.update([(slot, near.get(variable, MISSING)) for variable, slot in cut.fetched])
     arguments.clear()
     try:
         for part, last in zip(cut.parts, cut.last):
             given = [values[slot] for slot in part.program.inputs]
             for slot in last:
                 values.pop(slot, None)
-            ran = interpret.run if part.opaque else run
-            values.update(zip(part.program.outputs, ran(part.program, given, segment_state)))
+            if part.opaque:
+                ran = interpret.run(part.program, as_used(part.program, given), segment_state)
+            elif on_device:
+                ran = run_on_device(part.program, given, segment_state)
+                ran = ran if type(ran) is list else ran.arrays
+            else:
+                ran = run(part.program, given, segment_state)
+            values.update(zip(part.program.outputs, ran))
     except ResourceExhaustedError:
         raise  # and nothing has changed
     except Exception:
@@ -363,7 +361,8 @@ def run_segments(cut: segments.Segments, program: Program, arguments: list, stat
         raise
     _take_over(program, segment_state, state)
     values.update(cut.constants)
-    return [values[slot] for slot in program.outputs]
+    outputs = [values[slot] for slot in program.outputs]
+    return xla_program.DeviceOutputs(outputs) if on_device else outputs
 
 
 def _take_over(program: Program, own: dict, state: Any) -> None:

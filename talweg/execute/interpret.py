@@ -108,7 +108,7 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
         for variable, slot in program.starts.items():
             values[slot] = near.get(variable, MISSING) if near else state.get(variable, MISSING)
         if program.needs:
-            check_needs(program, state)
+            check_needs(program, near or state)
     try:
         _run_steps(program, values, state, watch)
         if watch is not None:
@@ -150,14 +150,16 @@ def _of_device(program: Program, state: Any) -> _DeviceReader | None:
 
 
 def find_carried_slots(program: Program) -> frozenset:
-    """Return the slots of arguments and variables that only calls of functions use.
+    """Return the slots of arguments and variables that only calls of functions use,
+    and what keeps values without a look at them.
 
     What is there may be an array of a device.
     """
     if program.carried is None:
         used = set(program.outputs) | {slot for slot, _, _ in program.places.values()}
         for step in program.steps:
-            if step.kind != "body" or step.prim.role is not Role.CALL:
+            passes_on = getattr(step.params.get("call"), "takes_near", False)
+            if not passes_on and (step.kind != "body" or step.prim.role is not Role.CALL):
                 used.update(step.inputs)
                 used.update([before for _, before, _ in step.states])
         carried = set(program.inputs) - used

@@ -73,7 +73,8 @@ def key_of(program: Program, avals: list, state: Any, same: dict) -> bytes | Non
 
 
 def _kind(array: Missing | np.generic | np.ndarray) -> tuple | None:
-    return (array.shape, array.dtype.str) if isinstance(array, (np.ndarray, np.generic)) else None
+    shape = getattr(array, "shape", None)  # of NumPy's arrays, and a device's
+    return None if shape is None else (tuple(shape), array.dtype.name)  # type: ignore[union-attr]
 
 
 def _fingerprint() -> str:

@@ -187,6 +187,19 @@ class GraphElements:
         """Return the device that was requested for a node, '' if none was."""
         return self._placed.get(node, "")
 
+    def devices_asked(self) -> list[tuple[Node, str]]:
+        """Return the nodes for which a device was requested, and the devices."""
+        return list(self._placed.items())
+
+    def find_device(self, nodes: list[Node]) -> str | None:
+        """Return the device that was requested for all of these nodes that compute something."""
+        if not self._placed:
+            return None
+        computing = (Role.OPERATION, Role.BRANCH, Role.LOOP, Role.CALL)
+        own = [node for node in nodes if node.inputs and node.prim.role in computing]
+        asked = {self.device_of(node) for node in own}
+        return asked.pop() or None if len(asked) == 1 else None
+
     @contextmanager
     def colocate_with(self, op: str, ignore_existing: bool = False) -> Iterator[None]:
         """Accept the request without effect: everything is on one device."""

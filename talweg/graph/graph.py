@@ -262,6 +262,8 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         node = self.constant_node(array, given)
         if self.controls and not self.building_function and not hasattr(self, "outer"):
             node = self._behind_controls(node)
+        if given and self.device_scopes:
+            self.note_device(node)
         return self.symbol(node)
 
     def bring_in(self, value: Any) -> Symbol:

@@ -98,6 +98,7 @@ class Body:
     __slots__ = (
         "__weakref__",
         "asked",
+        "device",
         "digest",
         "effects",
         "implementation",
@@ -123,6 +124,7 @@ class Body:
     ):
         self.implementation: Body | None = None
         self.settled = False
+        self.device: str | None = None  # that all its operations ask for, if they do
         self.name, self.inputs, self.outputs, self.effects = name, inputs, outputs, effects
         self.nodes: list[Node] = schedule((*effects, *inputs, *outputs))
         self.items: dict[tuple, Node] = {}  # (operation with several results, place) -> its node

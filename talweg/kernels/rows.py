@@ -95,4 +95,4 @@ def nodes_of_values(history: History) -> dict:
     """Return the inner nodes that a history, or a batch of them, has values of, in order."""
     if type(history) is Rows:
         return {node: None for row in history.rows for node in nodes_of_values(row)}
-    return {} if history is None else dict.fromkeys(history.values)
+    return {} if history is None else dict.fromkeys(history.near or history.values)

@@ -74,6 +74,7 @@ class Program:
         "carried",
         "changes",
         "constants",
+        "device",
         "gives_way",
         "inlined",
         "inputs",
@@ -91,6 +92,7 @@ class Program:
 
     def __init__(self) -> None:
         self.name = "program"
+        self.device: str | None = None  # where it runs, if it says so (`tf.device` inside)
         self.inputs: list[int] = []
         self.constants: list[tuple[int, Any]] = []
         self.starts: dict[Any, int] = {}  # variable -> slot of its value at the start
@@ -137,7 +139,7 @@ def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Progra
         if everything:
             for step in found.steps:
                 step.everything = step.remembers
-        found.name = body.name or "body"
+        found.name, found.device = body.name or "body", body.device
         found = body.programs.setdefault(key, found)  # another thread may have made it, too
     return found
 

@@ -36,15 +36,16 @@ class Segments:
 
     `fetched`: variables whose value at the start is an input of some segment, or a result, and the
     slot it has.  `last`: for each segment the slots that no later one needs.  `constants`: those
-    among the results.
+    among the results.  `opaque`: the slots that segments with opaque values take.
     """
 
-    __slots__ = ("constants", "fetched", "last", "parts", "updates")
+    __slots__ = ("constants", "fetched", "last", "opaque", "parts", "updates")
 
     def __init__(
         self, parts: list[Segment], fetched: list[tuple], last: list[tuple], constants: list[tuple]
     ):
         self.parts, self.fetched, self.last, self.constants = parts, fetched, last, constants
+        self.opaque = {slot for part in parts if part.opaque for slot in part.program.inputs}
         writing = [part for part in parts if part.program.changes]
         self.updates = len(writing)  # how many segments change variables
 

@@ -23,6 +23,7 @@ class IteratorOperation:
 
     def __init__(self, tf_type: str, avals: tuple, call: Callable[..., Any]):
         self.tf_type, self.avals, self.call = tf_type, avals, call
+        self.takes_near = getattr(call, "takes_near", False)  # arrays of a device as they are
 
     def __call__(self, *values: object) -> tuple:
         return self.call(*values)

@@ -23,6 +23,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
 from talweg.eager.replicated import PerReplica, PerReplicaSpec, Several
+from talweg.eager.resident import resident
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
@@ -202,6 +203,10 @@ class ElementLayout:
             wrap(item) if make is None else make(item) for item, make in zip(flat, self.wraps)
         ]
         return self._pack(iter(leaves))
+
+    def value_near(self, flat: tuple) -> Any:
+        """Return the element like `value`, of tensors of which a device may have the elements."""
+        return self._pack(map(resident, flat))
 
     def numpy(self, flat: tuple) -> Any:
         """Return the element as a nest of arrays, which are the user's own."""

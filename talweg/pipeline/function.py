@@ -10,6 +10,7 @@ import contextlib
 import inspect
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
@@ -19,7 +20,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.long_runs import PendingUpdate
 from talweg.eager.structured import Variant
-from talweg.execute import executor, interpret
+from talweg.execute import choice, executor, interpret
 from talweg.graph.handle import Handle
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder
@@ -188,7 +189,7 @@ def _executing(program: Program, state: object) -> Callable[..., list]:
             execute = executor.run
         return result
 
-    return run
+    return run if choice.chosen.value != "xla" else partial(choice.on_host, run)
 
 
 def _waits(body: Body) -> bool:

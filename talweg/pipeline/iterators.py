@@ -18,6 +18,7 @@ from talweg.core.forks import ancestry
 from talweg.core.spec import TypeSpec
 from talweg.core.tracebacks import pass_out
 from talweg.core.tracking import Trackable
+from talweg.core.transfers import fetch
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.pipeline import element
@@ -375,8 +376,11 @@ class Optional:
             ]
 
             def make(*arrays: object) -> tuple:
+                if not layout.plain:
+                    arrays = tuple(map(fetch, arrays))
                 return (Variant(Optional(layout, layout.whole(list(arrays)))),)
 
+            make.takes_near = True  # type: ignore[attr-defined]
             (tensor,) = run_effect("OptionalFromValue", [Aval((), variant)], make, *parts)
             return Optional(layout, None, tensor)
         return Optional(layout, tuple([element.content_of(leaf) for leaf in leaves]))
@@ -428,17 +432,23 @@ class Optional:
     def get_value(self, name: str | None = None) -> Any:
         """Return the element; InvalidArgumentError if there is none."""
         if self._variant is None:
-            return self._layout.value(self._require())
+            flat = self._require(near=True)
+            if any([hasattr(array, "devices") for array in flat]):
+                return self._layout.value_near(flat)
+            return self._layout.value(flat)
         layout = self._layout
         call = lambda found: tuple(layout.parts(unwrap_variant(found)._require()))  # noqa: E731
         tensors = run_effect("OptionalGetValue", avals_of(layout), call, self._variant)
         return element_in_graph(layout, tensors)
 
-    def _require(self) -> tuple:
+    def _require(self, near: bool = False) -> tuple:
+        """Return the element; `near`: with the arrays that a device has."""
         if self._flat is None:
             raise InvalidArgumentError(
                 None, None, compose("TW209", "The given optional does not have a value.")
             )
+        if not near:
+            self._flat = tuple(map(fetch, self._flat))
         return self._flat
 
     def numpy_elements(self) -> Any:

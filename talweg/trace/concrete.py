@@ -21,10 +21,10 @@ from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.long_runs import LongRun, PendingUpdate
-from talweg.eager.resident import is_spread, nearest, resident
-from talweg.eager.structured import STATE, Exchanged, as_tensor, content
+from talweg.eager.resident import named, nearest, put_near, resident
+from talweg.eager.structured import STATE, Exchanged, as_tensor, content, near_content
 from talweg.eager.tensor import FIRST_GPU, EagerTensor, wrap
-from talweg.execute import executor
+from talweg.execute import choice, executor
 from talweg.graph import structure
 from talweg.graph.contents import element
 from talweg.graph.function_graph import FunctionGraph
@@ -190,6 +190,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             node.holders += 1  # so that `graph` goes on listing what the function does
         api = self.attributes.get(API)
         self.body = Body(self.name, inputs, outputs, graph.find_forced(), api=api)
+        self.body.device = graph.find_device(self.body.nodes)
         self._has_lists = any(node.aval.dtype is variant for node in (*inputs, *outputs))
         graph.closed = True
         self.writes = tuple(graph.writes)
@@ -323,18 +324,18 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         taken = self._outside
         is_outermost = state is STATE or type(state) is LongRun
         if taken and is_outermost and all([type(value) is Handle for value in taken]):
-            arrays += state.on_device(taken)
+            arrays += choice.near_values(taken, state, executor.is_compiled(self._program))
         elif taken:
             operands = self.captures_now(state)
             if any([type(x) is not EagerTensor for x in operands]):
                 return self._pack(self._apply(tensors + operands))
-            arrays += [nearest(x) for x in operands]
+            arrays += map(put_near if executor.is_compiled(self._program) else nearest, operands)
             del operands  # so that variables' values are only theirs
         values = executor.run_on_device(self._program or self._only_program(), arrays, state)
         if type(values) is not list:
             use_steps(self, len(tensors))
-            return self._pack([resident(value) for value in values.arrays])
-        return self._pack([wrap(value) for value in values])
+            return self._pack(named([resident(value) for value in values.arrays]))
+        return self._pack(named([wrap(value) for value in values]))
 
     def _only_program(self) -> Any:
         """Return the program for calls that keep no residuals."""
@@ -345,18 +346,21 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         """Compute the result under recorders (tapes), with residuals."""
         context, body = dispatch.context, self.body
         operands = tensors + self.captures_now(state)
-        if context.base is not None or _is_symbolic(operands):
+        if context.base is not None or any([type(x) is not EagerTensor for x in operands]):
             return self._pack(self._apply(operands))
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_called(self)
         recorders = context.recorders
-        at_default = context.device is None or context.device == FIRST_GPU
-        if executor.chosen.value == "xla" and at_default and not self._has_lists:
+        if executor.chosen.value == "xla" and (
+            choice.is_placeable() or context.device == FIRST_GPU
+        ):
+            if self._has_lists and not recorders:
+                return self._call_with_lists(operands, state)
+            if not self._has_lists and recorders:
+                return self._call_recorded(operands, state, recorders)
             if not recorders:
                 del operands
                 return self._call_on_device(tensors, state)
-            if any([is_spread(nearest(x)) for x in operands]):
-                return self._call_on_mesh(operands, state, recorders)
         wrapped = _tensor_of if self._has_lists else EagerTensor
         arrays = [content(x) for x in operands] if self._has_lists else [x._array for x in operands]
         if not recorders:
@@ -379,28 +383,33 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             recorder.record(call, tuple(operands), (*results, history), {"body": body})
         return self._pack(results)
 
-    def _call_on_mesh(self, operands: list, state: Any, recorders: tuple) -> Any:
-        """Compute the result for sharded tensors, shown to recorders.
+    def _call_with_lists(self, operands: list, state: Any) -> Any:
+        """Compute the result for iterators and lists among tensors that a device may have."""
+        program = program_of(self.body)
+        for place in executor.places_on_device(program):
+            put_near(operands[place])
+        arrays = [near_content(x) for x in operands]
+        operands.clear()  # so that variables' values are only theirs
+        values = executor.run_on_device(program, arrays, state)
+        values = values if type(values) is list else values.arrays
+        return self._pack(named([_tensor_of(value) for value in values]))
 
-        What derivatives will need is fetched.
-        """
+    def _call_recorded(self, operands: list, state: Any, recorders: tuple) -> Any:
+        """Compute the result for recorders, on a device, where what derivatives need stays."""
         residual_nodes, everything = self._find_residuals(recorders)
         dispatch.context.recorders = ()
         try:
-            arrays, program = (
-                [nearest(x) for x in operands],
-                program_of(self.body, residual_nodes, everything),
-            )
+            arrays = [put_near(x) for x in operands]  # the reverse will use them, too
+            program = program_of(self.body, residual_nodes, everything)
             ran = executor.run_on_device(program, arrays, state)
         finally:
             dispatch.context.recorders = recorders
         values, count = ran if type(ran) is list else ran.arrays, len(self.body.outputs)
-        later = dict(zip(residual_nodes, executor.fetch_arguments(list(values[count:]))))
-        results = tuple(map(resident, values[:count]))
+        later = History.on_device(dict(zip(residual_nodes, values[count:])))
+        results = (*named(list(map(resident, values[:count]))), as_tensor(later))
         for recorder in recorders:
-            more = (*results, as_tensor(History(1, later)))
-            recorder.record(call, tuple(operands), more, {"body": self.body})
-        return self._pack(results)
+            recorder.record(call, tuple(operands), results, {"body": self.body})
+        return self._pack(results[:-1])
 
     def _find_residuals(self, recorders: tuple) -> tuple[tuple, bool]:
         """Return the residuals to keep: those of one tape's reverse, or all inner values."""
@@ -481,14 +490,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             return self.call_flat(tensors, (), held)
 
 
-def _is_symbolic(operands: list) -> bool:
-    plain = EagerTensor
-    return any([type(x) is not plain for x in operands])
-
-
 def _tensor_of(value: Symbol | None) -> EagerTensor:
     """Return a result as a tensor; iterators' elements and the like as they are."""
-    return as_tensor(value) if type(value) in (List, History) else EagerTensor(value)
+    is_plain = type(value) not in (List, History) and not hasattr(value, "devices")
+    return EagerTensor(value) if is_plain else as_tensor(value)
 
 
 def _aval_of_spec(spec: TensorSpec) -> Aval:

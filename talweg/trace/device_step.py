@@ -9,15 +9,18 @@ gives.  Whatever is different from the last time goes the usual way again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from talweg.core import dispatch
+from talweg.core.transfers import is_true, note_sent, transfers
 from talweg.eager.device_group import DeviceGroup, group_of
-from talweg.eager.resident import resident
+from talweg.eager.resident import put_near, resident
 from talweg.eager.structured import STATE
 from talweg.eager.tensor import EagerTensor
-from talweg.execute import executor
+from talweg.execute import choice, executor
 from talweg.execute.drawing import Drawing
 from talweg.execute.interpret import onlooker
 from talweg.graph.handle import Handle
@@ -49,7 +52,10 @@ class DeviceStep:
         self._variables, self._direct = version.variables, direct
         self._count = len(concrete.specs)
         dtypes = [spec.dtype.numpy_dtype for spec in concrete.specs]
-        self._kinds = list(zip(version.dims, dtypes))
+        sizes = [prod(dims) * dtype.itemsize for dims, dtype in zip(version.dims, dtypes)]
+        # weak references to NumPy's tensors of the last call
+        latest: list[list] = [[_nothing] for _ in sizes]
+        self._kinds = list(zip(version.dims, dtypes, sizes, latest))  # sizes in bytes
         self._streams, self._drawn = version.drawing
         self._pick = picker(direct.inputs, self._count + len(self._streams))
         self._find_group()
@@ -80,15 +86,21 @@ class DeviceStep:
         if len(tensors) != self._count:
             return None
         arrays = []
-        for tensor, (dims, dtype) in zip(tensors, self._kinds):
+        for tensor, (dims, dtype, size, latest) in zip(tensors, self._kinds):
+            if latest[0]() is tensor:  # given again: from now on it stays on the device
+                arrays.append(put_near(tensor))
+                continue
             if type(tensor) is not EagerTensor:
                 return None
             try:
-                array = _resident_of(tensor)
+                array, is_near = _resident_of(tensor), True
             except AttributeError:
-                array = tensor._array
+                array, is_near = tensor._array, False
             if array.shape != dims or array.dtype != dtype:
                 return None
+            if not is_near:
+                latest[0] = ref(tensor)
+                transfers.to_device += size
             arrays.append(array)
         return tuple(arrays)
 
@@ -113,13 +125,20 @@ class DeviceStep:
         direct, group = self._direct, self._group
         if group.touched and not group.take_in(direct.put, direct.copy):
             return None
+        if choice.placing.used:
+            given = direct.bring(given)
+            if group.device != direct.whereabouts:
+                group.arrays = direct.bring(group.arrays)
+                group.device = direct.whereabouts
         held = group.arrays
         if group.replaced or len(held) != self._members:
             return None
         drawing = None
         if self._streams:
             drawing = Drawing(self._streams, self._drawn, STATE)
-            given += tuple(drawing.begin())
+            states = drawing.begin()
+            note_sent(states)
+            given += tuple(states)
         if self._pick is not None:
             given = self._pick(given)
         if self._reads:
@@ -129,7 +148,7 @@ class DeviceStep:
         try:  # in one call of C: no signal comes between giving memory away and having the new
             gave.extend(map(direct.call, (held if self._whole else self._written(held),), (given,)))
             full, (ok, outputs, _) = gave[0]
-            done = (ok is None or bool(ok)) and (full is None or not bool(full))
+            done = (ok is None or is_true(ok)) and (full is None or not is_true(full))
         finally:
             if gave:
                 if self._whole:
@@ -154,6 +173,10 @@ class DeviceStep:
         group.arrays = tuple(new)
 
 
+def _nothing() -> Any:
+    """Return what a weak reference to nothing returns."""
+
+
 _new = object.__new__
 _resident_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_resident"].__get__
 
@@ -166,6 +189,10 @@ def use_steps(concrete: ConcreteFunction, count: int) -> None:
     tier = concrete._program.tier
     version = None if tier is None or tier.xla is None else tier.xla.last
     direct = None if version is None else version.direct_for(count)
+    if direct is not None and direct.device is not choice.target(concrete._program):
+        direct = None
+    if direct is not None and dispatch.context.device is not None:
+        direct = None  # the next call may be outside of `tf.device`
     plain = all([type(value) is Handle for value in concrete._outside])
     if direct is not None and plain and not concrete.formals:
         options.change(devices=True)

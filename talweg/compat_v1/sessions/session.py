@@ -11,6 +11,7 @@ import numpy as np
 from talweg.api.export import export, implement_hook, runs_graphs
 from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.messages import ConfigProto
+from talweg.compat_v1.sessions.devices import check_devices
 from talweg.compat_v1.sessions.feeds import feeds, missing_feed_error
 from talweg.compat_v1.sessions.fetches import collect_fetches, result_of
 from talweg.compat_v1.sessions.independent_calls import IndependentCalls, plan_of
@@ -255,6 +256,7 @@ class Session:
         found = self._plans.get(key)
         if found is not None:
             return found
+        check_devices(self._graph, self._config)
         try:
             program = functionalize(nodes, fed)
         except UnfedError as error:

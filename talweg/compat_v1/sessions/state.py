@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from talweg.eager.resident import nearest, resident
 from talweg.eager.structured import Variables
 from talweg.eager.taken import ReplaceableValue
 from talweg.eager.tensor import wrap
@@ -41,13 +42,22 @@ class SessionVariables(Variables):
     def __iter__(self) -> Iterator[Any]:
         """Return the variables that have a value."""
         values = self._values
-        return iter([key for key in list(values) if values[key].present()._array is not MISSING])
+        return iter([key for key in list(values) if self._has_value(values[key])])
+
+    def _has_value(self, value: SessionValue) -> bool:
+        return nearest(value.present()) is not MISSING
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def __contains__(self, handle: Handle) -> bool:
-        return handle in self._values and self[handle] is not MISSING
+        return handle in self._values and self._has_value(self._values[handle])
+
+    def replace(self, handles: list, arrays: list) -> None:
+        """Let variables have values that a device has; observers are told of eager ones only."""
+        for handle, array in zip(handles, arrays):
+            owner = self.owner(handle)
+            owner._tensor, owner._taken = resident(array), None
 
     def clear(self) -> None:
         """Let go of all values."""
@@ -67,6 +77,9 @@ class SessionState:
             variables.put_back,
         )
         self.reserve, self.settle = variables.reserve, variables.settle
+        self.on_device, self.give_away = variables.on_device, variables.give_away
+        self.keep, self.replace = variables.keep, variables.replace
+        self.note_copy = variables.note_copy
 
     def __getitem__(self, handle: Handle) -> Any:
         return self._variables.get(handle)

@@ -12,6 +12,7 @@ import os
 import pickle
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -25,6 +26,7 @@ from talweg.core.errors import (
 )
 from talweg.core.machine import machine
 from talweg.core.room import check_room
+from talweg.core.transfers import fetch, note_sent
 from talweg.execute import cache
 
 ROOM = 1 << 28  # bytes that compiling, and its threads, may take
@@ -103,35 +105,72 @@ def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> A
         raise
 
 
-def compile_module(lowered: Any) -> Any:
-    """Compile a lowered module to an executable, from the disk cache if possible."""
-    key = None if cache.current() is None else _key(lowered)
+def compile_module(lowered: Any, device: Any = None, name: bytes | None = None) -> Any:
+    """Compile a lowered module to an executable, from the disk cache if possible.
+
+    `name`: what the executable will be asked for without its module (`find_executable`).
+    """
+    key = None if cache.current() is None else _key(lowered, device)
+    executable = _load(key, device)
+    if executable is None:
+        executable = lowered.compile()
+        if key is not None:
+            with contextlib.suppress(Exception):  # what cannot be kept is made every time
+                cache.put(key, pickle.dumps(serialize_executable.serialize(executable)))
+    if key is not None and name is not None:
+        cache.put(_named(name, device), key)
+    return executable
+
+
+def find_executable(name: bytes | None, device: Any) -> Any:
+    """Return the executable that was compiled under a name, also by another process, or None."""
+    return None if name is None else _load(cache.get(_named(name, device)), device)
+
+
+def recall(name: bytes | None, make: Callable[[], bytes]) -> bytes:
+    """Return what is kept on disk under a name, or make it and keep it."""
+    if name is None:
+        return make()
+    found = cache.get(_named(name, None))
+    if found is None:
+        cache.put(_named(name, None), found := make())
+    return found
+
+
+def _named(name: bytes, device: Any) -> bytes:
+    return f"xla name\n{_describe(device)}\n".encode() + name
+
+
+def _load(key: bytes | None, device: Any) -> Any:
+    """Return an executable from the disk, or None."""
     kept = None if key is None else cache.get(key)
     if kept is not None:
         try:
-            there = jax.local_devices()[:1]  # all would each want a part of every array
+            there = [device or home()]  # all would each want a part of every array
             return serialize_executable.deserialize_and_load(
                 *pickle.loads(kept), execution_devices=there
             )
         except Exception:  # noqa: BLE001 -- of another machine, or damaged: it is made anew
             pass
-    executable = lowered.compile()
-    if key is not None:
-        with contextlib.suppress(Exception):  # what cannot be kept is made every time
-            cache.put(key, pickle.dumps(serialize_executable.serialize(executable)))
-    return executable
+    return None
 
 
-def _key(lowered: Any) -> bytes | None:
+def _key(lowered: Any, device: Any) -> bytes | None:
     """Return the cache key of an executable; None if it is of this process only."""
     text = lowered.as_text()
     if "xla_python" in text or "xla_ffi_python" in text:  # it calls Python
         return None
-    device = jax.local_devices()[0]
-    flags = os.environ.get("XLA_FLAGS", "")
-    about = (jax.__version__, device.platform, device.device_kind, len(jax.devices()), flags)
     kind = str(lowered.args_info)  # donated or not
-    return f"xla\n{about}\n{kind}\n{hashlib.sha256(text.encode()).hexdigest()}".encode()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"xla\n{_describe(device)}\n{kind}\n{digest}".encode()
+
+
+def _describe(device: Any) -> tuple:
+    """Describe what executables for a device depend on, beside their module."""
+    own = device or home()
+    flags = os.environ.get("XLA_FLAGS", "")
+    about = (jax.__version__, own.platform, own.device_kind, len(jax.devices()), flags)
+    return about if device is None else (*about, device.id)
 
 
 def with_room(executable: Any, largest: str) -> Callable[..., Any]:
@@ -171,10 +210,57 @@ def copy(array: Any) -> Any:
         return numpy.copy(array)
 
 
-def put(array: Any) -> Any:
-    """Copy an array of NumPy to the device."""
+def put(array: Any, device: Any = None) -> Any:
+    """Copy an array of NumPy to a device: the default one, or another."""
+    note_sent((array,))
     with wide():
-        return numpy.array(array)
+        if device is not None:
+            return jax.device_put(np.array(array), device)
+        return numpy.array(array)  # `device_put` may share its memory
+
+
+def bring(array: Any, device: Any) -> Any:
+    """Return an array for a program of one device (None: the default one), moved if need be.
+
+    NumPy's arrays, and those that lie on several devices, stay as they are.
+    """
+    where = getattr(array, "sharding", None)
+    if where is None or where.num_devices > 1:
+        return array
+    wanted = home() if device is None else device
+    return array if array.devices() == {wanted} else jax.device_put(array, wanted)
+
+
+@lru_cache(1)
+def home() -> Any:
+    """Return the default device."""
+    return jax.local_devices()[0]
+
+
+@lru_cache(1)
+def first_visible() -> Any:
+    """Return the first GPU that the program uses; None if that is the default device, or none."""
+    gpus = devices("GPU") if machine.visible_gpus else []
+    return gpus[0] if gpus and gpus[0] is not home() else None
+
+
+@lru_cache(64)
+def device_named(name: str) -> Any:
+    """Return the device that a whole name means; None for the default one, and if there is none."""
+    kind, _, number = name.rpartition("/device:")[2].partition(":")
+    there = devices(kind) if kind in ("CPU", "GPU", "TPU") and number.isdigit() else []
+    found = there[int(number)] if number.isdigit() and int(number) < len(there) else None
+    return None if found is home() else found
+
+
+def name_of_device(array: Any) -> str:
+    """Return the kind and number of the device that has an array, as `tf.device` takes it."""
+    (device,) = array.devices()
+    platform = {"gpu": "GPU", "cuda": "GPU", "tpu": "TPU"}.get(device.platform, "CPU")
+    kinds = [kind for kind, own in machine.platforms.items() if own.lower() == device.platform]
+    kind = kinds[0] if kinds else platform
+    there = devices(kind)
+    return f"{kind}:{there.index(device) if device in there else 0}"
 
 
 def call_wide(executable: Callable[..., Any]) -> Callable[..., Any]:
@@ -237,6 +323,7 @@ class ReplicaMesh:
         """Copy NumPy's arrays, one for each replica of this process, to their devices."""
         with wide():
             stacked = np.stack(rows)
+            note_sent((stacked,))
             if self.elsewhere:
                 shape = (self.count, *stacked.shape[1:])
                 return jax.make_array_from_process_local_data(self._rows, stacked, shape)
@@ -249,11 +336,11 @@ class ReplicaMesh:
 
     def parts(self, array: Any) -> list:
         """Return the arrays of this process's replicas as NumPy's."""
-        return [np.asarray(row)[0] for row in self.rows_of(array)]
+        return [fetch(row)[0] for row in self.rows_of(array)]
 
     def part(self, array: Any, replica: int) -> Any:
         """Return the array of one replica of this process as NumPy's."""
-        return np.asarray(self.rows_of(array)[replica])[0]
+        return fetch(self.rows_of(array)[replica])[0]
 
     def spread(self, function: Callable[..., Any], given: Any, gives: Any) -> Callable[..., Any]:
         """Map a function of one replica over all replicas; specs like their nests."""

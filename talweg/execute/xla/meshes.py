@@ -13,6 +13,7 @@ import numpy as np
 
 from talweg.core.dropping import drop_oldest
 from talweg.core.errors import invalid
+from talweg.core.transfers import note_sent
 from talweg.execute.xla import engine
 from talweg.execute.xla.engine import jax
 from talweg.prims.collective import relayout
@@ -88,6 +89,7 @@ def mesh_of_program(equations: Sequence[Any], arrays: Sequence[Any]) -> Any:
 
 def lay_out(array: Any, where: Any) -> Any:
     """Shard an array: each device gets its part of it."""
+    note_sent((array,))
     with engine.wide():
         return jax.device_put(array, where)
 

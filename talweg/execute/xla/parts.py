@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from talweg.core.errors import ResourceExhaustedError, compose, invalid
+from talweg.core.transfers import fetch, is_true, note_sent
+from talweg.execute import choice
 from talweg.execute.call import quiet
 from talweg.execute.stage_dump import Stages
 from talweg.execute.xla import engine
@@ -42,14 +44,18 @@ class Part:
         self.outputs: list[Value] = []
 
 
-def parts_of(static: StaticProgram, wanted: Sequence[Value]) -> list[Part]:
-    """Partition a program, in order; `wanted` are its results."""
+def parts_of(
+    static: StaticProgram, wanted: Sequence[Value], name: bytes | None = None
+) -> list[Part]:
+    """Partition a program, in order; `wanted` are its results, `name` what it is on disk."""
+    name = None if name is None else name + b"\nforms"
+    forms = engine.recall(name, lambda: bytes(map(has_form, static.equations)))
     levels: dict[Value, int] = {}
     parts = [Part()]
     next_step = next_called = 0  # levels for what acts on the world, between parts and in them
-    for equation in static.equations:
+    for equation, is_formed in zip(static.equations, forms, strict=True):
         level = max([levels.get(x, 0) for x in equation.inputs], default=0)
-        on_host = not has_form(equation)
+        on_host = not is_formed
         if equation.prim.effect in ACTS:
             level = next_step = max(level, next_step if on_host else next_called)
             next_called = level + on_host
@@ -105,11 +111,22 @@ class OnlyPart:
     what is given are `inputs` and states `read`.
     """
 
-    def __init__(self, written: list[int], inputs: list[int], read: list[int], wide: bool):
+    def __init__(
+        self, written: list[int], inputs: list[int], read: list[int], wide: bool, device: Any
+    ):
         self.written, self.inputs, self.read = written, inputs, read
-        self._wide = wide
+        self._wide, self.device = wide, device
+        self.whereabouts = device or "the default device"
         self.call: Callable[[tuple, tuple], Any]
-        self.put, self.copy = engine.put, engine.copy
+        self.copy = engine.copy
+
+    def put(self, array: Any) -> Any:
+        """Copy an array of NumPy to the program's device."""
+        return engine.put(array, self.device)
+
+    def bring(self, arrays: tuple) -> tuple:
+        """Move arrays to the program's device that lie on another one."""
+        return tuple([engine.bring(array, self.device) for array in arrays])
 
     def let_call(self, executable: Callable[..., Any]) -> None:
         """Make an executable callable by JAX's fast path, without a scope if possible."""
@@ -122,10 +139,18 @@ class PartsExecutable:
     shares = False  # XLA's own threads see to the cores
     may_be_called = True  # by those who have arrays in order, without a look at where they are
 
-    def __init__(self, static: StaticProgram, stages: Stages):
+    def __init__(
+        self,
+        static: StaticProgram,
+        stages: Stages,
+        device: Any = None,
+        name: bytes | None = None,
+    ):
+        self.device = device  # None: the default one
+        self._name = name  # of the program on disk
         self.ending = Ending(static)
         with engine.wide():
-            self.parts = parts_of(static, self.ending.find_wanted())
+            self.parts = parts_of(static, self.ending.find_wanted(), name)
         self.stages, self.exports = stages, static.exports
         self.hosts = [step for part in self.parts for step in part.steps]
         self.inputs = list(static.inputs)
@@ -164,7 +189,7 @@ class PartsExecutable:
             inputs = [position for position in taken if position < count]
             wide = any([self.inputs[position].dtype.size == 8 for position in inputs])
             states = [[k - count for k in places if k >= count] for places in (written, taken)]
-            self.direct = OnlyPart(states[0], inputs, states[1], wide)
+            self.direct = OnlyPart(states[0], inputs, states[1], wide, self.device)
             self.direct.let_call(self.compiled[0, self.capacity])
         return written, taken
 
@@ -176,7 +201,7 @@ class PartsExecutable:
         given = [known[place] for place in taken]
         with engine.wide():
             ok, outputs, after = self._run(0, donated, given)
-        return ok is None or bool(ok), list(outputs), list(after)
+        return ok is None or is_true(ok), list(outputs), list(after)
 
     def _prepare(self) -> None:
         """Compile all parts for the initial number of rows of stacks."""
@@ -190,7 +215,10 @@ class PartsExecutable:
     def _kinds(self, values: Sequence[Value]) -> tuple:
         dims = [(self.capacity, *x.dims[1:]) if is_endless(x) else x.dims for x in values]
         kinds = zip(dims, values)
-        return tuple([jax.ShapeDtypeStruct(d, x.dtype.numpy_dtype) for d, x in kinds])
+        where = None if self.device is None else jax.sharding.SingleDeviceSharding(self.device)
+        return tuple(
+            [jax.ShapeDtypeStruct(d, x.dtype.numpy_dtype, sharding=where) for d, x in kinds]
+        )
 
     def __call__(self, inputs: list, states: list) -> tuple[bool, list, list]:
         """Run the program: whether all guards hold, the outputs, new values of variables."""
@@ -203,14 +231,14 @@ class PartsExecutable:
             for number, part in enumerate(self.parts[:-1]):
                 if part.outputs:
                     failed, results = self._run(number, (), [known[x] for x in part.inputs])
-                    if failed is not None and bool(failed):
+                    if failed is not None and is_true(failed):
                         return False, [], []
                     known.update(zip(part.outputs, results))
                 for step in part.steps:
                     self._step(step, known)
             donated = tuple([known[x] for x in self.befores])
             ok, outputs, after = self._run(last, donated, [known[x] for x in self.rest])
-            return ok is None or bool(ok), list(outputs), list(after)
+            return ok is None or is_true(ok), list(outputs), list(after)
 
     # -- parts
 
@@ -219,6 +247,10 @@ class PartsExecutable:
         while True:
             arguments = (donated, tuple(self._with_rows(number, given)))
             executable = self._executable(number, arguments)
+            note_sent(donated)
+            note_sent(arguments[1])
+            if choice.placing.used:
+                arguments = self._brought(arguments)
             try:
                 full, results = self._execute(executable, arguments)
             except Exception as error:
@@ -226,11 +258,15 @@ class PartsExecutable:
                     text = compose("TW209", f"the device has too little memory: {error}")
                     raise ResourceExhaustedError(None, None, text) from None
                 raise
-            if full is None or not bool(full):
+            if full is None or not is_true(full):
                 return results
             self.capacity *= 2
             if donated:
                 donated = results[2]
+
+    def _brought(self, arguments: tuple) -> tuple:
+        """Return arguments of the program on its device, where there are functions on several."""
+        return tuple([tuple([engine.bring(x, self.device) for x in own]) for own in arguments])
 
     def _with_rows(self, number: int, given: list) -> list:
         """Return stacks of dynamic length with as many rows as the capacity says."""
@@ -244,7 +280,7 @@ class PartsExecutable:
         for value, array in zip(values, given):
             if is_endless(value) and len(array) < self.capacity:
                 more = [(0, self.capacity - len(array)), *[(0, 0)] * (array.ndim - 1)]
-                array = np.pad(np.asarray(array), more)
+                array = np.pad(fetch(array), more)
             found.append(array)
         return found
 
@@ -272,17 +308,20 @@ class PartsExecutable:
 
     def _executable(self, number: int, arguments: tuple) -> Any:
         key = (number, self.capacity)
-        found = self.compiled.get(key)
-        if found is None:
+        ready = self.compiled.get(key)
+        if ready is None:
             function = self._last if number == len(self.parts) - 1 else self._part(number)
-            lowered = engine.text_of(function, arguments, (0,))
-            self._show("hlo", lowered.as_text)
-            executable = engine.compile_module(lowered)
-            found = self.compiled[key] = engine.with_room(executable, self._largest(number))
+            name = None if self._name is None else self._name + f"\n{key}".encode()
+            executable = engine.find_executable(name, self.device)
+            if executable is None:
+                lowered = engine.text_of(function, arguments, (0,))
+                self._show("hlo", lowered.as_text)
+                executable = engine.compile_module(lowered, self.device, name)
+            ready = self.compiled[key] = engine.with_room(executable, self._largest(number))
             if self.direct is not None:
-                self.direct.let_call(found)
+                self.direct.let_call(ready)
             self._show("optimized_hlo", executable.as_text)
-        return found
+        return ready
 
     def _largest(self, number: int) -> str:
         """Describe the largest value that a part makes, for errors of memory."""
@@ -347,7 +386,7 @@ class PartsExecutable:
     def _find_array(self, value: Value, known: dict) -> Any:
         if value.content is not None:
             return np.broadcast_to(np.asarray(value.content, value.dtype.numpy_dtype), value.dims)
-        return np.asarray(known[value])
+        return np.asarray(fetch(known[value]))
 
     def _run_step(self, step: Equation, arrays: list) -> Sequence[Any]:
         prim, params = step.prim, step.params
@@ -369,8 +408,10 @@ class PartsExecutable:
             if self._error is None:
                 try:
                     with nullcontext() if self.exports is None else self.exports.lend(self._kept):
-                        results = self._run_step(equation, [np.asarray(x) for x in given])
-                    return tuple([np.asarray(x, kind.dtype) for x, kind in zip(results, kinds)])
+                        results = self._run_step(equation, [np.asarray(fetch(x)) for x in given])
+                    made = [np.asarray(x, kind.dtype) for x, kind in zip(results, kinds)]
+                    note_sent(made)
+                    return tuple(made)
                 except BaseException as error:  # noqa: BLE001 -- raised where the run was begun
                     self._error = error
             return tuple([np.zeros(kind.shape, kind.dtype) for kind in kinds])

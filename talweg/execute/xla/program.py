@@ -12,7 +12,9 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.errors import invalid
-from talweg.execute import compilation, interpret
+from talweg.core.precision import precision
+from talweg.core.transfers import fetch
+from talweg.execute import choice, compilation, interpret, manifest
 from talweg.execute.compiled import Compiled
 from talweg.execute.donation import OwnedValues
 from talweg.execute.stage_dump import Stages
@@ -56,6 +58,11 @@ class XlaProgram(Compiled):
             static = compilation.make_static_program(
                 program, avals, state, self.signature.aliases, stages, without=("split",)
             )
+            self._name = None  # on disk: of programs that nobody looks at, for one device
+            if not (stages.wanted or dispatch.state.meshes):
+                name = manifest.key_of(program, avals, state, self.signature.aliases)
+                digits = b"few" if precision.tensor_float_32 else b"all"
+                self._name = None if name is None else name + digits
             with part("XLA"):
                 executable = self._executable_of(static, stages)
         states = [
@@ -73,18 +80,19 @@ class XlaProgram(Compiled):
     def _executable_of(self, static: StaticProgram, stages: Stages) -> PartsExecutable:
         """Return the executable of a static program."""
         if not dispatch.state.meshes:
-            return PartsExecutable(static, stages)
+            return PartsExecutable(static, stages, self.device, self._name)
         given = [x for place, x in enumerate(self._first) if place not in self.signature.aliases]
         inputs = dict(zip(static.inputs, given))
         near = self._near.on_device([variable for variable, _, _ in static.states])
         inputs.update(zip([before for _, before, _ in static.states], near))
         mesh = meshes.mesh_of_program(static.equations, list(inputs.values()))
         if mesh is None:
-            return PartsExecutable(static, stages)
+            return PartsExecutable(static, stages, self.device)
         return SpreadExecutable(static, stages, mesh, inputs)
 
     def __init__(self, program: Program, arguments: list, state: Any, stages: Any = None):
         self._near, self._first, self._placement = nearest(state), list(arguments), None
+        self.device = choice.target(program)  # None: the default one
         if dispatch.state.meshes:
             self._placement = placement(program, arguments, state)
         super().__init__(program, arguments, cast(dict, self._near), stages)
@@ -97,6 +105,7 @@ class XlaProgram(Compiled):
         self._given = [position for position in range(len(arguments)) if position not in aliases]
         self._dims = [before.dims for before in self.executable.states]
         self._changed = [number[variable] for variable in self.effects.written]
+        self._unchanged = sorted({*number.values()} - {*self._changed})
         self._count = len(arguments)
 
     def direct_for(self, count: int) -> Any:
@@ -137,7 +146,7 @@ class XlaProgram(Compiled):
             return self._call(program, arguments, state)
         if self.hosts is not None:
             for position, _ in self.hosts.arguments:
-                arguments[position] = fetch_array(arguments[position])
+                arguments[position] = fetch(arguments[position])
         with self.keeping(arguments, state):
             try:
                 return self._call(program, arguments, state)
@@ -146,10 +155,12 @@ class XlaProgram(Compiled):
             except Exception as error:
                 if getattr(error, "talweg_exact", True):
                     raise
-        return interpret.run(program, [fetch_array(x) for x in arguments], state)
+        return interpret.run(program, [fetch(x) for x in arguments], state)
 
     def _call(self, program: Program, arguments: list, state: Any) -> Any:
         near = nearest(state)
+        if choice.placing.used and choice.target(program) is not self.device:
+            return None
         if dispatch.state.meshes and placement(program, arguments, state) != self._placement:
             return None
         states = near.on_device(self._variables)
@@ -175,6 +186,11 @@ class XlaProgram(Compiled):
         for number, alone in zip(self._changed, given):
             if not alone and not isinstance(states[number], np.ndarray):
                 states[number] = engine.copy(states[number])
+        for number in self._unchanged:  # copied once, not at every call
+            array = states[number]
+            if isinstance(array, (np.ndarray, np.generic)):
+                states[number] = engine.put(array, self.device)
+                near.note_copy(self._variables[number], array, states[number])
         ok, kept = False, []
         try:
             ok, outputs, kept = self.executable(inputs, states)
@@ -185,17 +201,17 @@ class XlaProgram(Compiled):
             present = near.on_device(self._variables)
             for position, number in self._aliases:
                 arguments[position] = present[number]  # its memory was given away
-            return interpret.run(program, [fetch_array(x) for x in arguments], state)
+            return interpret.run(program, [fetch(x) for x in arguments], state)
         blocks = [outputs.pop() for _ in self.effects.drawn]
         if self.side_outputs is not None:
-            outputs = self.side_outputs.join([fetch_array(x) for x in outputs])
+            outputs = self.side_outputs.join(outputs)
         near.replace(self.effects.written, kept)
         if drawing is not None:
             drawing.end(blocks[::-1])
         if self.hosts is not None and self.hosts.writes:
             del inputs, states
             self._write_aside(state, copies)
-        return outputs if self.side_outputs is not None else DeviceOutputs(outputs)
+        return DeviceOutputs(outputs)
 
     def _undo(self, near: Any, given: list, kept: list, state: Any, drawing: Any) -> None:
         """Restore variables and random streams.
@@ -213,14 +229,14 @@ class XlaProgram(Compiled):
 
 
 class DeviceOutputs:
-    """Results as arrays of a device, computed asynchronously."""
+    """Results, of which a device has the arrays and computes them asynchronously."""
 
     def __init__(self, arrays: list):
         self.arrays = arrays
 
     def fetch(self) -> list:
         """Return the results as arrays of NumPy."""
-        return [np.asarray(x) for x in self.arrays]
+        return [fetch(x) for x in self.arrays]
 
 
 def placement(program: Program, arguments: list, state: Any) -> Any:
@@ -228,11 +244,6 @@ def placement(program: Program, arguments: list, state: Any) -> Any:
     near = nearest(state)
     starts = [variable for variable in program.starts if type(variable) is not Node]
     return meshes.placement([*arguments, *near.on_device(starts)])
-
-
-def fetch_array(array: Any) -> Any:
-    """Return an array of a device as one of NumPy; others as they are."""
-    return np.asarray(array) if hasattr(array, "devices") else array
 
 
 class NumpyState:
@@ -265,6 +276,9 @@ class NumpyState:
     def keep(self, variable: Any, array: Any) -> None:
         """Do nothing: the array is still there."""
 
+    def note_copy(self, variable: Any, array: Any, copied: Any) -> None:
+        """Do nothing: copies are not kept."""
+
     def replace(self, variables: list, arrays: list) -> None:
         """Assign variables new values."""
         for variable, array in zip(variables, arrays):
@@ -286,10 +300,6 @@ class DeviceState(NumpyState):
         """Return the variables' arrays, the device's copies where there are some."""
         return self._state.on_device(variables)
 
-    def has_all(self, arrays: list) -> bool:
-        """Return whether all values exist: variables outside of sessions always have one."""
-        return True
-
     def give_away(self, variables: list) -> list[bool]:
         """Return the variables that may be donated."""
         return self._state.give_away(variables)
@@ -297,6 +307,10 @@ class DeviceState(NumpyState):
     def keep(self, variable: Any, array: Any) -> None:
         """Restore a variable whose value a device now has elsewhere."""
         self._state.keep(variable, array)
+
+    def note_copy(self, variable: Any, array: Any, copied: Any) -> None:
+        """Let the copy that a device has of a variable's value be kept beside it."""
+        self._state.note_copy(variable, array, copied)
 
     def replace(self, variables: list, arrays: list) -> None:
         """Assign variables values on the device."""
@@ -313,8 +327,6 @@ class BodyState(DeviceState):
         if type(variable) is Node or variable not in self._state:
             return self._state.get(variable, default)
         return self._state.on_device([variable])[0]
-
-    has_all = NumpyState.has_all
 
 
 def nearest(state: Any) -> NumpyState:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.machine import machine
+from talweg.core.transfers import fetch, note_sent
 from talweg.execute.xla import engine
 from talweg.execute.xla.engine import jax
 
@@ -73,9 +74,10 @@ class WorkerMesh:
         size = round_up_size(flat.size)
         row = np.zeros((self._each, size), flat.dtype)
         row[0, : flat.size] = flat
+        note_sent((row,))
         with engine.wide():
             array = jax.make_array_from_process_local_data(self._rows, row, (self.count, size))
-            return np.asarray(function(array))
+            return fetch(function(array))
 
 
 def round_up_size(size: int) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.transfers import fetch
 from talweg.kernels.progression import allocate
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.program import Equation, SpecializationError, StaticProgram
@@ -73,13 +74,13 @@ class SideOutputs:
         return self.now()[key]
 
     def join(self, outputs: list) -> list:
-        """Return all results."""
+        """Return all results; arrays that a device has stay there, but for those of stacks."""
         kept, further = self.now(), []
         if self.plain is not None:
             outputs, further = outputs[: self.plain], outputs[self.plain :]
         for place, key in sorted(self.places, key=itemgetter(0)):
             if hasattr(key, "sources"):
-                arrays = [further[x] if type(x) is int else kept[x] for x in key.sources]
+                arrays = [fetch(further[x]) if type(x) is int else kept[x] for x in key.sources]
                 outputs.insert(place, key.form.make_lazily(arrays))
             else:
                 outputs.insert(place, None if key is None else kept[key])

@@ -10,7 +10,7 @@ import sys
 
 import talweg as tf
 from talweg.core.machine import machine
-from talweg.execute import executor
+from talweg.execute import choice, executor
 
 
 def kind(error, call):
@@ -84,6 +84,53 @@ def functions():
     return found
 
 
+def number_of(tensor):
+    """The name of a tensor's device, and the number of the device that JAX has it on."""
+    (there,) = tensor._resident.devices()
+    return [tensor.device.rpartition("device:")[2], there.id]
+
+
+def placed():
+    """Functions that run on the second GPU, and on the first one with what they gave."""
+    v = tf.Variable([1.0, 2.0, 3.0])
+    x = tf.constant([1.0, 0.0, -1.0])
+
+    @tf.function
+    def step(x):
+        v.assign_add(x)
+        return tf.reduce_sum(v * x)
+
+    @tf.function
+    def inside(x):
+        with tf.device("/GPU:1"):
+            return tf.exp(x) * v
+
+    found = {"first": [], "second": [], "inside": [], "sums": []}
+    for _ in range(3):
+        for name, device in (("first", None), ("second", "/GPU:1")):
+            for _ in range(3):
+                with tf.device(device):
+                    result = step(x)
+                found[name].append(number_of(result))
+                found["sums"].append(float(result))
+        made = inside(x)
+        found["inside"].append(number_of(made))
+        step(tf.constant([0.0, 1.0, 0.0]))
+        found["mixed"] = number_of(step(0.0 * x + made - made))
+    found["value"] = v.numpy().tolist()
+
+    with tf.device("/GPU:1"), tf.GradientTape() as tape:
+        y = tf.function(lambda x: tf.reduce_sum(tf.sin(x) * v))(x)
+    gradient = tape.gradient(y, v)
+    found["tape"] = [number_of(y), number_of(gradient)]
+    found["gradient"] = gradient.numpy().tolist()
+    with tf.device("/GPU:0"):
+        half = tf.function(lambda x: (x, other_half(x)))
+        other_half = tf.function(lambda x: 2.0 * x)
+        found["nested"] = [number_of(part) for part in half(made)]
+    return found
+
+
 def replicas():
     strategy = tf.distribute.MirroredStrategy()
     with strategy.scope():
@@ -153,8 +200,8 @@ def tpus():
 
 def main():
     machine._gpus, machine.platforms, machine.cpus = 3, {"GPU": "cpu"}, 4
-    executor.follow_devices()
-    parts = (before_anything_runs, functions, replicas, tpus, afterwards)
+    choice.follow_devices()
+    parts = (before_anything_runs, functions, placed, replicas, tpus, afterwards)
     print(json.dumps({part.__name__: part() for part in parts}))
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import talweg as tf
@@ -69,6 +70,22 @@ def test_functions_run_where_a_block_says(said):
     assert found["soft"] == [1, "GPU:0"]
     assert "'/job:localhost/replica:0/task:0/device:GPU:7'" in found["hard"]
     assert found["value"] == [5.0, 6.0]
+
+
+def test_functions_run_on_the_device_that_is_named_around_or_inside(said):
+    found = said["placed"]
+    first, second = ["GPU:0", 1], ["GPU:1", 2]  # JAX's device 0 is a GPU that is hidden
+    assert found["first"] == [first] * 9
+    assert found["second"] == [second] * 9
+    assert found["inside"] == [second] * 3
+    assert found["mixed"] == first
+    added = np.array([1.0, 0.0, -1.0])
+    wanted = [float(np.sum((np.array([1, 0, 3]) + n * added) * added)) for n in range(1, 19)]
+    assert found["sums"] == wanted
+    assert found["value"] == [19.0, 5.0, -15.0]
+    assert found["tape"] == [second, first]
+    np.testing.assert_allclose(found["gradient"], np.sin(added), 1e-6)
+    assert found["nested"] == [first] * 2
 
 
 def test_replicas_are_on_the_gpus(said):
