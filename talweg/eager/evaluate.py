@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +42,12 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
         return dispatch.bind(prim, operands, params)
     try:
         large = LARGE.get(prim.memory)
-        if large is not None and arrays and type(arrays[0]) is ndarray and arrays[0].size >= large:
+        if (
+            large is not None
+            and arrays
+            and type(arrays[0]) is ndarray
+            and (arrays[0].size >= large or (params and _makes_many(params, large)))
+        ):
             result = heavy.run(prim, arrays, params, run)
         else:
             result = run(prim.numpy, *arrays, **params)
@@ -57,6 +63,11 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 
 
 _new = object.__new__
+
+
+def _makes_many(params: dict, large: int) -> bool:
+    """Return whether a result of a given shape is large, as of random numbers from a stream."""
+    return "shape" in params and math.prod(params["shape"]) >= large
 
 
 def _verify(prim: Primitive, arrays: list, params: dict, result: Any) -> None:

@@ -33,8 +33,13 @@ SECONDS = 0.08  # what compiling one takes
 KEPT = 256  # operations of given shapes that are remembered
 FASTER = 0.8  # what machine code may take of NumPy's time
 TRIALS = 12  # of machine code, until one was faster
-# How many elements the first operand has, by how an operation touches memory, to be looked at.
-LARGE = {"window": 0, **dict.fromkeys(("map", "reduce", "scan", "gather", "scatter"), 1 << 15)}
+# How many elements the first operand has, or the result where its shape is a parameter (random
+# numbers), by how an operation touches memory, to be looked at.  Libraries compute products of
+# 16-bit numbers by way of float32; what has no compiled form stays with them.
+LARGE = {
+    "window": 0,
+    **dict.fromkeys(("map", "reduce", "scan", "gather", "scatter", "library"), 1 << 15),
+}
 
 
 class KernelTimes:
