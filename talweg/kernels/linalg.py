@@ -97,7 +97,8 @@ def _factor_transpose(x: np.ndarray) -> tuple:
     """
     from scipy.linalg import get_lapack_funcs
 
-    packed, pivots, failed = get_lapack_funcs("getrf", (x,))(x.T)
+    factor: Any = get_lapack_funcs("getrf", (x,))
+    packed, pivots, failed = factor(x.T)
     if failed:
         raise np.linalg.LinAlgError
     return packed, pivots
