@@ -14,7 +14,7 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
 from talweg.core.lazy import LazyModule
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
-from talweg.execute.eager_kernels import LARGE, heavy
+from talweg.execute.eager_kernels import heavy, thresholds
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
 
@@ -41,10 +41,9 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
     except NotEagerError:  # a tensor of a graph, while no graph is in force
         return dispatch.bind(prim, operands, params)
     try:
-        large = LARGE.get(prim.memory)
+        large = thresholds[prim]
         if (
-            large is not None
-            and arrays
+            arrays
             and type(arrays[0]) is ndarray
             and (arrays[0].size >= large or (params and _makes_many(params, large)))
         ):
@@ -65,7 +64,7 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 _new = object.__new__
 
 
-def _makes_many(params: dict, large: int) -> bool:
+def _makes_many(params: dict, large: float) -> bool:
     """Return whether a result of a given shape is large, as of random numbers from a stream."""
     return "shape" in params and math.prod(params["shape"]) >= large
 
