@@ -15,6 +15,7 @@ from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.prims import arithmetic, joining, reduce
+from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
@@ -44,6 +45,7 @@ def _of_shape(function: str, x: Tensor, result: Any) -> Any:
 
 
 @export("clip_by_value")
+@as_one
 def clip_by_value(
     t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Tensor:

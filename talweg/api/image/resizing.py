@@ -22,6 +22,7 @@ from talweg.core.value import Tensor
 from talweg.graph.symbol import Symbol
 from talweg.kernels.progression import allocate
 from talweg.prims import arithmetic
+from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -47,6 +48,7 @@ class ResizeMethod:
 
 
 @export("image.resize")
+@as_one
 def resize(
     images: TensorLike,
     size: TensorLike,

@@ -17,6 +17,7 @@ from talweg.prims.complex import conj
 from talweg.prims.layout import reshape, transpose
 from talweg.prims.linalg.spectral import singular_values
 from talweg.prims.reduce import reduce_max, reduce_sum
+from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
@@ -25,6 +26,7 @@ MATRIX_NORMS = ("euclidean", "fro", 1, 2, np.inf)
 
 
 @export("norm", "linalg.norm")
+@as_one
 def norm(
     tensor: TensorLike,
     ord: Any = "euclidean",

@@ -16,6 +16,7 @@ from talweg.prims import arithmetic, layout
 from talweg.prims.arithmetic import cast
 from talweg.prims.nn import activations
 from talweg.prims.transcendental import sigmoid
+from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
@@ -136,6 +137,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
 
 @export("nn.silu", "nn.swish")
+@as_one
 def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """Return features * sigmoid(beta * features).
 
