@@ -259,8 +259,11 @@ def triangular_solution(a: np.ndarray, b: np.ndarray, *, lower: bool, adjoint: b
 
     solve: Any = get_blas_funcs("trsm", (a, b))
     result = np.empty(b.shape, b.dtype)
-    for index in np.ndindex(lead):
-        result[index] = solve(1.0, a[index], b[index], lower=lower, trans_a=2 if adjoint else 0)
+    for index in np.ndindex(lead):  # zᵀ aᵀ = bᵀ, or zᵀ a* = bᵀ: BLAS reads both as they are
+        turned = solve(
+            1.0, a[index].T, b[index].T, side=1, lower=not lower, trans_a=2 if adjoint else 0
+        )
+        result[index] = turned.T
     return result
 
 
