@@ -75,7 +75,7 @@ def check_rows(rows: np.ndarray, nrows: int | None, function: str) -> int:
 def pad_rows(
     splits: np.ndarray, inner: np.ndarray, rows: int, columns: int, missing: int = -1
 ) -> np.ndarray:
-    """Return rows of `inner` as an array [rows, columns, ...]; `missing` where a row is too short."""
+    """Return rows of `inner` as an array [rows, columns, ...]; `missing` behind those too short."""
     result = np.full((rows, columns, *inner.shape[1:]), missing, np.int64)
     count = min(rows, len(splits) - 1)
     whole = np.diff(splits[: count + 1])

@@ -14,8 +14,8 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
+from talweg.execute.compositions import as_one
 from talweg.prims import arithmetic, joining, reduce
-from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike

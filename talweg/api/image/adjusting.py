@@ -25,7 +25,7 @@ from talweg.core.dims import differ
 from talweg.core.dtypes import DType, float16, float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
-from talweg.trace.compositions import as_one
+from talweg.execute.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike

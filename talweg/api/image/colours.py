@@ -25,7 +25,7 @@ from talweg.core.dtypes import float32
 from talweg.core.errors import FailedPreconditionError, compose
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.trace.compositions import as_one
+from talweg.execute.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike

@@ -19,10 +19,10 @@ from talweg.core.dims import same
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
+from talweg.execute.compositions import as_one
 from talweg.graph.symbol import Symbol
 from talweg.kernels.progression import allocate
 from talweg.prims import arithmetic
-from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike

@@ -12,12 +12,12 @@ from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
+from talweg.execute.compositions import as_one
 from talweg.prims.arithmetic import div, pow_, sqrt, square
 from talweg.prims.complex import conj
 from talweg.prims.layout import reshape, transpose
 from talweg.prims.linalg.spectral import singular_values
 from talweg.prims.reduce import reduce_max, reduce_sum
-from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike

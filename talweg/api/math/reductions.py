@@ -32,9 +32,9 @@ from talweg.core.shapes import normalize_axis
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
+from talweg.execute.compositions import as_one
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, complex, reduce
-from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, DTypeLike, TensorLike

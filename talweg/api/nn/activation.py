@@ -12,11 +12,11 @@ from talweg.api.export import export
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
+from talweg.execute.compositions import as_one
 from talweg.prims import arithmetic, layout
 from talweg.prims.arithmetic import cast
 from talweg.prims.nn import activations
 from talweg.prims.transcendental import sigmoid
-from talweg.trace.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike

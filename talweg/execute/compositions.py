@@ -4,6 +4,8 @@ Each operation by itself becomes machine code (`execute/eager_kernels.py`), but 
 still goes through memory twenty times.  So a function that is marked `as_one` is traced for its
 arguments' shapes once its eager calls have taken as long as compiling would; the executor compiles
 the trace as it compiles any.  It stays only where it turns out to be faster.
+
+The derivative rules of elementwise primitives are such functions, too: GELU's has 16 operations.
 """
 
 from __future__ import annotations
@@ -16,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core import dispatch, settings
-from talweg.core.lazy import LazyModule
+from talweg.core.hooks import hooks
 from talweg.core.provenance import note_wrapper
 from talweg.execute.eager_kernels import FASTER, KEPT, MIDDLING, SECONDS, KernelTimes
+from talweg.transform.rules import vjp_of
 
 if TYPE_CHECKING:
-    from talweg.trace import function as tracing
-else:
-    tracing = LazyModule("talweg.trace.function")
+    from talweg.core.primitive import Primitive
 
 TRIALS = 128  # calls, by turns of the trace and without it, until it must have been faster
 PLAIN = frozenset((int, float, bool, str, type(None), np.float32, np.float64, np.int32, np.int64))
@@ -125,7 +126,35 @@ def _trace(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         given = iter(tensors)
         return function(*[next(given) if x is _TENSOR else x for x in held], **kwargs)
 
-    return tracing.Function(body, name=function.__name__, autograph=False)
+    body.__name__ = function.__name__
+    return hooks.look_up_export("function")(body, autograph=False)
 
 
 _TENSOR = object()  # stands for a tensor
+
+
+def pull_back(
+    prim: Primitive, g: Any, results: Any, operands: tuple, params: dict, wanted: list
+) -> list:
+    """Return the cotangents of a primitive's operands, by one program where that pays."""
+    is_large = type(g) is state.plain and g._array.size >= MIDDLING
+    if is_large and prim.elementwise and not params and not state.busy:
+        rule = _rules.get(prim) or _rules.setdefault(prim, _rule_of(prim))
+        return rule(g, results, *operands, wanted=tuple(wanted))
+    return (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
+
+
+def _rule_of(prim: Primitive) -> Callable[..., list]:
+    """Return the rule of an elementwise primitive as a function of tensors."""
+    vjp = prim.vjp or vjp_of(prim)
+
+    def rule(g: Any, z: Any, *operands: Any, wanted: tuple) -> list:
+        return vjp(g, z, operands, {}, list(wanted))
+
+    rule.__name__ = f"{prim.name}_gradient"
+    return rule if prim.name in ONE_STEP else as_one(rule)
+
+
+# Primitives whose rule is one operation for each operand, which nothing makes faster.
+ONE_STEP = frozenset(("add", "sub", "mul", "neg", "relu", "maximum", "minimum"))
+_rules: dict[Primitive, Callable[..., list]] = {}

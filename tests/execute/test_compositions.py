@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import talweg as tf
+import talweg.prims  # noqa: F401 -- which find primitives by their names
 from talweg.core import settings
-from talweg.trace import compositions
+from talweg.core.primitive import REGISTRY
+from talweg.execute import compositions
 
 IMAGES = np.random.default_rng(0).uniform(size=(2, 64, 64, 3)).astype(np.float32)
 
@@ -81,6 +83,42 @@ def test_errors_are_those_of_the_function():
             tf.image.adjust_hue(x[..., :2], 0.1)
 
 
+def _gradients(x, a, **options):
+    with tf.GradientTape(**options) as tape:
+        tape.watch([x, a])
+        y = tf.nn.leaky_relu(tf.nn.gelu(x) / a, 0.3) + tf.sigmoid(x) * tf.math.rsqrt(a)
+    return [g.numpy() for g in tape.gradient(y, [x, a])]
+
+
+def test_rules_of_elementwise_primitives():
+    """Of both operands of a quotient, one of which is broadcast."""
+    x, a = tf.constant(IMAGES - 0.5), tf.constant([0.5, 1.0, 2.0])
+    first, *later = (_gradients(x, a) for _ in range(9))
+    names = {key[0].__name__ for key, known in compositions._known.items() if known.trace}
+    assert {"gelu_gradient", "sigmoid_gradient", "leaky_relu_gradient"} <= names
+    for result in later:
+        for mine, other in zip(result, first):
+            np.testing.assert_allclose(mine, other, rtol=2e-5, atol=1e-5)
+
+
+def test_rules_that_another_tape_sees_are_not_traced():
+    x = tf.constant(IMAGES)
+    for _ in range(3):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(tf.sigmoid(x))
+            slope = tape.gradient(y, x)
+        second = outer.gradient(slope, x)
+    s = 1 / (1 + np.exp(-IMAGES))
+    np.testing.assert_allclose(second, s * (1 - s) * (1 - 2 * s), atol=1e-6)
+
+
+def test_names_of_rules_of_one_step():
+    assert all(REGISTRY[name].elementwise for name in compositions.ONE_STEP)
+
+
 def test_tapes_and_small_or_deterministic_calls_are_left_alone():
     x = tf.constant(IMAGES)
     for _ in range(3):
@@ -88,8 +126,8 @@ def test_tapes_and_small_or_deterministic_calls_are_left_alone():
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.nn.silu(x)
-        assert tape.gradient(y, x) is not None
         with settings.deterministic(True):
+            assert tape.gradient(y, x) is not None
             tf.nn.silu(x)
     assert not compositions._known
 
