@@ -96,7 +96,7 @@ def lgamma(y, x):
 )
 def digamma(y, x):
     """y = ψ(x) = Γ'(x) / Γ(x).   dy/dx = ψ′(x)."""
-    return polygamma(one_of(x), x)
+    return trigamma(x)
 
 
 def one_of(x: object):
@@ -116,13 +116,6 @@ def _polygamma(a: np.generic | np.ndarray, x: np.generic | np.ndarray):
     return np.where(whole, value, np.nan).astype(dtype)[()]
 
 
-def _require_positive(t, order: object, x):
-    """Demand what the formulas of float32 numbers are made for."""
-    if x.dtype is float32:
-        t.require(t.greater(x, 0))
-        t.require(t.less(order, 1e30))
-
-
 def _polygamma_by_jax(j, a, x):
     a, x = j.numpy.broadcast_arrays(a, x)
     whole = (a >= 0) & (a == j.numpy.floor(a))
@@ -139,8 +132,6 @@ def _polygamma_by_jax(j, a, x):
         Sample(np.array([[1], [2]], np.float32), [3]),
     ),
     singular="x = 0, -1, ...",
-    scalar=special_scalars.polygamma,
-    requires=_require_positive,
     xla=_polygamma_by_jax,
 )
 class polygamma:
@@ -151,6 +142,28 @@ class polygamma:
 
     def dx(z, a, x):
         return polygamma(a + 1, x)
+
+
+def _trigamma_by_jax(j, x):
+    return j.lax.polygamma(j.numpy.ones_like(x), x)
+
+
+@elementwise(
+    numpy=lambda x: _polygamma(x.dtype.type(1), x),
+    accepts=FLOATING,
+    domain=POSITIVE,
+    singular="x = 0, -1, ...",
+    scalar=special_scalars.trigamma,
+    xla=_trigamma_by_jax,
+)
+class trigamma:
+    """y = ψ′(x).   dy/dx = ψ″(x)."""
+
+    operands = "x"
+    tf_type = "Polygamma"
+
+    def dx(y, x):
+        return polygamma(one_of(x) + 1, x)
 
 
 def _zeta_at_edges(z, x, q):
@@ -168,8 +181,6 @@ def _zeta_at_edges(z, x, q):
     accepts=FLOATING,
     domain={"x": (1.5, 4), "q": (0.5, 3)},
     samples=(Sample([3], [3]), Sample([2, 1], [3]), Sample([], [2])),
-    scalar=special_scalars.zeta,
-    requires=_require_positive,
     xla="scipy.special.zeta",
 )
 class zeta:

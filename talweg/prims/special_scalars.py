@@ -8,7 +8,7 @@ Functions", 1989).
 normal quantiles: M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal
 Distribution", Applied Statistics 37, 1988 (PPND16).  ln Γ and ψ: Stirling's series (DLMF 5.11.1 and
 5.11.2) beyond 8, to which smaller arguments are brought by the recurrence (DLMF 5.5.1 and 5.5.2),
-and negative ones by reflection (DLMF 5.5.3 and 5.5.4).  ζ: DLMF 25.11.7, and 25.11.12 for its use.
+and negative ones by reflection (DLMF 5.5.3 and 5.5.4).
 """
 
 from __future__ import annotations
@@ -179,19 +179,17 @@ BESSEL = (
     ),
 )
 FAR = 8  # from where these series are right to float64's last places
-# B₂ⱼ / (2j)!, by which Euler and Maclaurin's sum corrects an integral
-CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000)
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B₂, B₄, ...
 
 
 def in_float64(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Return a scalar rule of float32 numbers that computes in float64."""
 
     @wraps(rule)
-    def scalar(s: Any, x: Any, *others: Any, **params: Any) -> Any:
+    def scalar(s: Any, x: Any, **params: Any) -> Any:
         if x.dtype is not float32:
             return NotImplemented
-        wide = [s.cast(operand, float64) for operand in (x, *others)]
-        return s.cast(rule(s, *wide, **params), float32)
+        return s.cast(rule(s, s.cast(x, float64), **params), float32)
 
     return scalar
 
@@ -234,7 +232,8 @@ def erfinv(s: Any, x: Any) -> Any:
     return s.fma(normal_quantile(s, x * 0.5, tail), math.sqrt(0.5), 0.0)  # 0 also of -0.0
 
 
-def log_gamma(s: Any, x: Any) -> Any:
+@in_float64
+def lgamma(s: Any, x: Any) -> Any:
     """Return ln |Γ|: with z = |x|, ln Γ(z) = f(z + 8) - ln (z (z + 1) ... (z + 7)), f Stirling's
     series.
 
@@ -261,43 +260,31 @@ def log_gamma(s: Any, x: Any) -> Any:
     return s.select(s.equal(z, math.inf), math.inf, value)
 
 
-def zeta_of_positive(s: Any, x: Any, q: Any) -> Any:
-    """Return ζ(x, q) for q > 0: 8 terms, the others by the formula of Euler and Maclaurin.
+@in_float64
+def trigamma(s: Any, x: Any) -> Any:
+    """Return ψ′: with z = x or 1 - x, f(z + 8) + 1/z² + 1/(z + 1)² + ... + 1/(z + 7)².
 
-    Where the corrections grow, for large x, all after the first terms is nothing beside them.
+    f = 1/z + 1/2z² + Σ B₂ₖ / z²ᵏ⁺¹ (DLMF 5.15.8).  Of negative x: (π / sin πx)² less that.
     """
-    total = s.number(0.0, q)
+    negative = s.less(x, 0.0)
+    z = s.select(negative, s.number(1.0, x) - x, x)
+    total = s.number(0.0, x)
     for k in range(FAR):
-        total = total + s.exp(s.neg(x) * s.log(q + k))
-    far = q + FAR
-    power, inverse = s.exp(s.neg(x) * s.log(far)), s.number(1.0, q) / far
-    factor, rest = x * inverse, s.number(0.5, q) + far / (x - 1.0)
-    for j, correction in enumerate(CORRECTIONS):
-        rest = s.fma(factor, correction, rest)
-        factor = factor * ((x + (2.0 * j + 1)) * inverse) * ((x + (2.0 * j + 2)) * inverse)
-    tail = s.select(s.equal(power, 0.0), 0.0, power * rest)
-    value = s.select(s.equal(x, 1.0), math.inf, total + tail)
-    return s.select(s.less(x, 1.0), math.nan, value)
+        inverse = s.number(1.0, x) / (z + k)
+        total = s.fma(inverse, inverse, total)
+    inverse = s.number(1.0, x) / (z + FAR)
+    square = inverse * inverse
+    series = s.fma(square, polynomial(s, square, BERNOULLI), 1.0) + inverse * 0.5
+    value = s.fma(inverse, series, total)
+    whole = s.rint(x)
+    turned = s.number(math.pi, x) / s.sin((x - whole) * math.pi)
+    value = s.select(negative, s.fma(turned, turned, s.neg(value)), value)
+    pole = s.logical_and(s.less_equal(x, 0.0), s.equal(x, whole))
+    return s.select(pole, math.inf, value)
 
 
 @in_float64
-def zeta(s: Any, x: Any, q: Any) -> Any:
-    """Return ζ(x, q) for q > 0."""
-    return zeta_of_positive(s, x, q)
-
-
-@in_float64
-def polygamma(s: Any, a: Any, x: Any) -> Any:
-    """Return (-1)ᵃ⁺¹ a! ζ(a + 1, x) for x > 0, ψ where a = 0; NaN unless a is a whole number."""
-    size = s.exp(log_gamma(s, a + 1.0)) * zeta_of_positive(s, a + 1.0, x)
-    half = a * 0.5
-    value = s.select(s.equal(half, s.floor(half)), s.neg(size), size)
-    value = s.select(s.equal(a, 0.0), slope_of_log_gamma(s, x), value)
-    whole = s.logical_and(s.less_equal(0.0, a), s.equal(a, s.floor(a)))
-    return s.select(whole, value, math.nan)
-
-
-def slope_of_log_gamma(s: Any, x: Any) -> Any:
+def digamma(s: Any, x: Any) -> Any:
     """Return ψ: with z = x or 1 - x, f(z + 8) - 1/z - 1/(z + 1) - ... - 1/(z + 7), f Stirling's
     series.
 
@@ -319,10 +306,6 @@ def slope_of_log_gamma(s: Any, x: Any) -> Any:
     value = s.select(negative, value - turned, value)
     pole = s.logical_and(s.less_equal(x, 0.0), s.equal(x, whole))
     return s.select(pole, math.nan, value)
-
-
-lgamma = in_float64(log_gamma)
-digamma = in_float64(slope_of_log_gamma)
 
 
 @in_float64
