@@ -45,7 +45,7 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
         if (
             arrays
             and type(arrays[0]) is ndarray
-            and (arrays[0].size >= large or (params and _makes_many(params, large)))
+            and (arrays[0].size >= large or (params and _is_large(arrays, params, large)))
         ):
             result = heavy.run(prim, arrays, params, run)
         else:
@@ -64,9 +64,11 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 _new = object.__new__
 
 
-def _makes_many(params: dict, large: float) -> bool:
-    """Return whether a result of a given shape is large, as of random numbers from a stream."""
-    return "shape" in params and math.prod(params["shape"]) >= large
+def _is_large(arrays: list, params: dict, large: float) -> bool:
+    """Return whether a random stream, which is small, comes with much, or much is drawn from it."""
+    if "shape" in params:
+        return math.prod(params["shape"]) >= large
+    return type(arrays[-1]) is ndarray and arrays[-1].size >= large
 
 
 def _verify(prim: Primitive, arrays: list, params: dict, result: Any) -> None:

@@ -35,6 +35,7 @@ CALLS = {
     "norm": lambda x: tf.norm(x, axis=[1, 2]),
     "count": lambda x: tf.math.count_nonzero(x > 0.5, axis=1),
     "swish": tf.nn.silu,
+    "response": lambda x: tf.nn.lrn(x, 2, beta=0.75),
 }
 
 

@@ -150,6 +150,7 @@ DRAWS = {
     "normal": lambda: tf.random.stateless_normal([256, 256], [1, 2]),
     "truncated": lambda: tf.random.stateless_truncated_normal([256, 256], [1, 2]),
     "integers": lambda: tf.random.stateless_uniform([256, 256], [1, 2], 0, 9, tf.int32),
+    "classes": lambda: tf.random.stateless_categorical(LARGE, 3, [1, 2]),
 }
 
 
