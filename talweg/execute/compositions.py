@@ -19,7 +19,6 @@ import numpy as np
 
 from talweg.core import dispatch, settings
 from talweg.core.hooks import hooks
-from talweg.core.provenance import note_wrapper
 from talweg.execute.eager_kernels import FASTER, KEPT, MIDDLING, SECONDS, KernelTimes
 from talweg.transform.rules import vjp_of
 
@@ -97,7 +96,6 @@ def as_one(function: Callable[..., Any]) -> Any:
             composition = _known.setdefault(key, Composition())
         return composition.run(function, args, kwargs)
 
-    note_wrapper(call.__code__)
     return call
 
 
