@@ -25,7 +25,7 @@ from talweg.transform.rules import vjp_of
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
 
-TRIALS = 128  # calls, by turns of the trace and without it, until it must have been faster
+TRIALS = 48  # calls, by turns of the trace and without it, until it must have been faster
 PLAIN = frozenset((int, float, bool, str, type(None), np.float32, np.float64, np.int32, np.int64))
 state = dispatch.state
 
