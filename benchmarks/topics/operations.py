@@ -121,13 +121,15 @@ def torch_program(torch, np, work):
     return of_first(text, scope)
 
 
-SETTLED = 0.7  # seconds after which talweg has compiled the operations that are worth it
+SETTLED = (
+    1.0  # seconds of CPU time after which talweg has compiled the operations that are worth it
+)
 
 
 def settled(call, peer, work):
     """The call, after as many as talweg needs to compile what it calls; small ones never are."""
-    end = time.perf_counter() + (0.0 if peer != "talweg" or work.endswith("small") else SETTLED)
-    while time.perf_counter() < end:
+    end = time.process_time() + (0.0 if peer != "talweg" or work.endswith("small") else SETTLED)
+    while time.process_time() < end:
         call()
     return call
 
