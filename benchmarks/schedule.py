@@ -10,16 +10,20 @@ from benchmarks.figures import Row, Series, iterations_for, rounds_for
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to measure: seconds of a sample, of a contender in all, and bounds on rounds."""
+    """How long to measure: seconds of a sample, of a contender in all, and bounds on rounds.
+
+    in_step: seconds of untimed calls before each sample.
+    """
 
     sample: float = 0.03
     budget: float = 1.5
     least: int = 3
     most: int = 25
+    in_step: float = 0.03
 
 
 FULL = Plan()
-QUICK = Plan(sample=0.005, budget=0.1, least=1, most=5)
+QUICK = Plan(sample=0.005, budget=0.1, least=1, most=5, in_step=0.005)
 
 
 def measure(benchmark, crew, plan, tick=lambda text: None):
@@ -39,7 +43,7 @@ def measure(benchmark, crew, plan, tick=lambda text: None):
         tick(f"round {turn + 1}")
         for contender in _shuffled(running, turn):
             if turn < rounds[contender.label] and not series[contender.label].error:
-                _sample(benchmark, contender, crew, series[contender.label], turn)
+                _sample(benchmark, contender, crew, series[contender.label], turn, plan.in_step)
     for name in {contender.peer for contender in running}:
         crew.ask(name, do="release")
     return Row(benchmark, crew.threads, series)
@@ -73,14 +77,15 @@ def _shuffled(contenders, turn):
     return random.Random(turn).sample(contenders, len(contenders))
 
 
-def _sample(benchmark, contender, crew, series, turn):
+def _sample(benchmark, contender, crew, series, turn, in_step):
     if benchmark.fresh:
         crew.dismiss(contender.peer)
         reply = _prepare(benchmark, contender, crew)
         if not reply["ok"]:
             series.error = reply["error"]
             return
-    reply = crew.ask(contender.peer, do="run", slot=contender.label, iterations=series.iterations)
+    request = {"slot": contender.label, "iterations": series.iterations, "in_step": in_step}
+    reply = crew.ask(contender.peer, do="run", **request)
     if not reply["ok"]:
         series.error = reply["error"]
         return

@@ -76,13 +76,13 @@ class Session:
             "seconds": warm_up(call, declared.settle),
         }
 
-    def do_run(self, slot, iterations):
+    def do_run(self, slot, iterations, in_step=None):
         """One sample: seconds of one call, wall and CPU, without the cost of the loop itself."""
         call, is_timed = self.slots[slot]
         if not is_timed:
             figure = call()
             return {"wall": figure, "cpu": figure}
-        get_in_step(call)
+        get_in_step(call, IN_STEP_SECONDS if in_step is None else in_step)
         if self.overhead is None:
             self.overhead = min(loop(lambda: None, 20_000)[0] for _ in range(5))
         wall, cpu = loop(call, iterations)
@@ -117,12 +117,12 @@ def warm_up(call, settle=0.0):
             return best
 
 
-def get_in_step(call):
+def get_in_step(call, seconds):
     """Call, untimed, until caches are warm and the threads of others no longer wait actively.
 
     Threads of OpenBLAS look out for more work for 25 ms after a product.
     """
-    end = time.perf_counter() + IN_STEP_SECONDS
+    end = time.perf_counter() + seconds
     while True:
         call()
         if time.perf_counter() >= end:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
 from talweg.core.lazy import LazyModule
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
-from talweg.execute.eager_kernels import LARGE, heavy
+from talweg.execute.eager_kernels import heavy, thresholds
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
 
@@ -40,8 +41,12 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
     except NotEagerError:  # a tensor of a graph, while no graph is in force
         return dispatch.bind(prim, operands, params)
     try:
-        large = LARGE.get(prim.memory)
-        if large is not None and arrays and type(arrays[0]) is ndarray and arrays[0].size >= large:
+        large = thresholds[prim]
+        if (
+            arrays
+            and type(arrays[0]) is ndarray
+            and (arrays[0].size >= large or (params and _is_large(arrays, params, large)))
+        ):
             result = heavy.run(prim, arrays, params, run)
         else:
             result = run(prim.numpy, *arrays, **params)
@@ -57,6 +62,13 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 
 
 _new = object.__new__
+
+
+def _is_large(arrays: list, params: dict, large: float) -> bool:
+    """Return whether a random stream, which is small, comes with much, or much is drawn from it."""
+    if "shape" in params:
+        return math.prod(params["shape"]) >= large
+    return type(arrays[-1]) is ndarray and arrays[-1].size >= large
 
 
 def _verify(prim: Primitive, arrays: list, params: dict, result: Any) -> None:

@@ -72,12 +72,17 @@ def check_rows(rows: np.ndarray, nrows: int | None, function: str) -> int:
     return nrows
 
 
-def pad_rows(splits: np.ndarray, inner: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Return rows of `inner` as an array [rows, columns, ...]; -1 where a row is too short."""
-    result = np.full((rows, columns, *inner.shape[1:]), -1, np.int64)
+def pad_rows(
+    splits: np.ndarray, inner: np.ndarray, rows: int, columns: int, missing: int = -1
+) -> np.ndarray:
+    """Return rows of `inner` as an array [rows, columns, ...]; `missing` behind those too short."""
+    result = np.full((rows, columns, *inner.shape[1:]), missing, np.int64)
     count = min(rows, len(splits) - 1)
-    lengths = np.minimum(np.diff(splits[: count + 1]), columns)
-    row = np.repeat(np.arange(count), lengths)
-    column = ranges(np.zeros(count), lengths)
-    result[row, column] = inner[ranges(splits[:count], lengths)]
+    whole = np.diff(splits[: count + 1])
+    lengths = np.minimum(whole, columns)
+    if np.array_equal(lengths, whole):
+        taken = inner[splits[0] : splits[count]]
+    else:
+        taken = inner[ranges(splits[:count], lengths)]
+    result[:count][np.arange(columns) < lengths[:, None]] = taken
     return result

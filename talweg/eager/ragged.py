@@ -290,18 +290,17 @@ class RaggedTensor(RaggedFactories):
         default = convert_to_tensor(default_value, flat.dtype)
         default = layout.broadcast_to(default, shape=(1, *flat.dims[1:]))
         inner = np.arange(flat.dims[0], dtype=np.int64)
-        places = self._places(inner, bounds)
-        places = np.where(places < 0, flat.dims[0], places)
+        places = self._places(inner, bounds, flat.dims[0])
         padded = layout.concat(flat, default, axis=0)
         return indexing.gather(padded, wrap(places), axis=0, batch_dims=0)
 
-    def _places(self, flat: np.ndarray, bounds: list[int]) -> np.ndarray:
-        """Return each place's number among the flat values; -1 where there is none."""
+    def _places(self, flat: np.ndarray, bounds: list[int], missing: int = -1) -> np.ndarray:
+        """Return each place's number among the flat values; `missing` where there is none."""
         values = self._values
         if isinstance(values, RaggedTensor):
             rows = values._splits.shape[0] - 1
-            flat = values._places(flat, [rows, *bounds[2:]])
-        return partition.pad_rows(self._splits, flat, bounds[0], bounds[1])
+            flat = values._places(flat, [rows, *bounds[2:]], missing)
+        return partition.pad_rows(self._splits, flat, bounds[0], bounds[1], missing)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """Return the values with their places."""

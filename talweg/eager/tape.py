@@ -29,6 +29,7 @@ from talweg.eager.seeds import SCOPE, ones_of
 from talweg.eager.tensor import NO_PARAMS, EagerTensor
 from talweg.eager.unconnected import UnconnectedGradients, zeros_of_shape
 from talweg.eager.variable import Variable, variable_of
+from talweg.execute.compositions import pull_back
 from talweg.graph import structure
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.checking import require_same_shape
@@ -341,8 +342,7 @@ class GradientTape(dispatch.Recorder):
     def _sweep(self, targets: list, seeds: list, flat_sources: list) -> list:
         """Return gradients by tensors and variables; a variable's is the sum over its reads."""
         groups = [self._parts(source) for source in flat_sources]
-        tensors = [part for parts in groups for part in parts]
-        found = iter(self._pull_back(targets, seeds, tensors))
+        found = iter(self._pull_back(targets, seeds, [part for parts in groups for part in parts]))
         results = []
         for parts in groups:
             total = None
@@ -355,7 +355,7 @@ class GradientTape(dispatch.Recorder):
         """Run the reverse sweep; in a graph its operations have a name scope of their own."""
         graph = dispatch.context.base
         if graph is None:
-            return pullback(self._records or [], targets, seeds, tensors)
+            return pullback(self._records or [], targets, seeds, tensors, pull=pull_back)
         with graph.derivatives_in(*SCOPE):
             return pullback(self._records or [], targets, seeds, tensors)
 

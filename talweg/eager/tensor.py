@@ -237,7 +237,6 @@ FLOATS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8", "c8", "c16"))
 REALS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8"))
 NUMBERS = FLOATS | frozenset(np.dtype(kind + size) for kind in "iu" for size in "1248")
 NO_PARAMS: dict = {}  # this very one: the operators below, called by whoever wrote them
-MANY = LARGE["map"]
 _COMMON = np.dtype("f4")  # spares the most frequent dtype a look-up
 
 
@@ -274,7 +273,7 @@ def _fast(
             if plain and (not state.busy or context.base is None):
                 try:
                     result = _new(EagerTensor)
-                    if x.size >= MANY and _is_short(y, x, prim):
+                    if x.size >= LARGE and _is_short(y, x, prim):
                         result._array = heavy.run(prim, [x, y], NO_PARAMS, run)
                     else:
                         result._array = run(kernel, x, y)

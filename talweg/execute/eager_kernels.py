@@ -33,8 +33,38 @@ SECONDS = 0.08  # what compiling one takes
 KEPT = 256  # operations of given shapes that are remembered
 FASTER = 0.8  # what machine code may take of NumPy's time
 TRIALS = 12  # of machine code, until one was faster
-# How many elements the first operand has, by how an operation touches memory, to be looked at.
-LARGE = {"window": 0, **dict.fromkeys(("map", "reduce", "scan", "gather", "scatter"), 1 << 15)}
+LARGE = 1 << 15  # elements of an operand, or of a result of given shape, that are worth a look
+MIDDLING = 1 << 12  # the same where a function of Python makes the result, not one ufunc of NumPy
+LOOKED_AT = frozenset(("map", "reduce", "scan", "gather", "scatter", "library"))  # Primitive.memory
+
+
+class Thresholds(dict["Primitive", float]):
+    """By primitive, the elements of its first operand from which `heavy` looks at it.
+
+    Where the shape of the result is a parameter (random numbers), it counts as well.  Libraries
+    compute products of 16-bit numbers by way of float32; what has no compiled form stays with them.
+    """
+
+    def __missing__(self, prim: Primitive) -> float:
+        kernel, memory = prim.numpy, prim.memory
+        if memory == "window":
+            least: float = 0
+        elif memory not in LOOKED_AT:
+            least = float("inf")
+        elif memory not in ("map", "scan", "scatter") or _is_ufunc(kernel):
+            least = LARGE
+        else:
+            least = MIDDLING
+        self[prim] = least
+        return least
+
+
+def _is_ufunc(kernel: Any) -> bool:
+    """Return whether a kernel is one of NumPy's own loops, which are fast for middling arrays."""
+    return type(kernel) is np.ufunc and getattr(np, kernel.__name__, None) is kernel
+
+
+thresholds = Thresholds()
 
 
 class KernelTimes:

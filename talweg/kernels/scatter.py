@@ -19,6 +19,7 @@ NARROW = 8  # elements of a row that is worth it
 PART = 1 << 18  # bytes of rows that are taken at a time, and stay in cache
 FEWEST = 32  # rows of a turn that is worth it
 MANY, LONG_RUN = 1 << 12, 8  # rows, and those of a run on average, that in order are worth a look
+OWN_CALL = 256  # numbers of a run that are worth a call of NumPy
 TURNS = 8  # after which sums are made in another way
 
 KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes nothing
@@ -85,7 +86,7 @@ def reduce_rows(
     if runs.longest > TURNS or width < NARROW:
         in_order = bool((rows[1:] >= rows[:-1]).all())
         ordered = updates if in_order else updates[runs.order]
-        target[rows[firsts]] = kernel.reduceat(ordered, runs.starts, 0, updates.dtype)
+        target[rows[firsts]] = _reduce_runs(kernel, ordered, runs.starts)
         return
     target[rows[firsts]] = updates[firsts]
     if runs.longest > 1:
@@ -93,6 +94,18 @@ def reduce_rows(
         others[firsts] = False
         left, more = rows[others], updates[others].reshape(-1, width)
         in_turns(kernel, target.reshape(len(target), width), left, more, EqualRowRuns(left))
+
+
+def _reduce_runs(kernel: np.ufunc, updates: np.ndarray, starts: np.ndarray) -> Any:
+    """Return the reduction of each run of rows; `reduceat` is slow where a run is long or wide."""
+    if updates.ndim == 1 or updates.size < OWN_CALL * starts.size:
+        return kernel.reduceat(updates, starts, 0, updates.dtype)
+    reduced = np.empty((starts.size, *updates.shape[1:]), updates.dtype)
+    bounds = [*starts.tolist(), len(updates)]
+    for run, result in enumerate(reduced):
+        part = updates[bounds[run] : bounds[run + 1]]
+        kernel.reduce(part, 0, updates.dtype, result)
+    return reduced
 
 
 def _starts_in_order(rows: np.ndarray) -> np.ndarray | None:
@@ -181,8 +194,8 @@ def _sums(updates: np.ndarray, starts: np.ndarray) -> Any:
     if updates.dtype == bool:
         return np.logical_or.reduceat(updates, starts, axis=0)
     if updates.dtype.itemsize == 2 and updates.dtype.kind not in "iu":
-        return np.add.reduceat(updates.astype(np.float32), starts, axis=0).astype(updates.dtype)
-    return np.add.reduceat(updates, starts, axis=0)
+        return _reduce_runs(np.add, updates.astype(np.float32), starts).astype(updates.dtype)
+    return _reduce_runs(np.add, updates, starts)
 
 
 def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> None:

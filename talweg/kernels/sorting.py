@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from talweg.kernels.abandoned_calls import count_per_element, make_interruptible
+from talweg.kernels.native import groups as native_groups
 
 FEW = 64  # elements of a row that `argsort` sorts as fast
 PLACE = np.int64(0xFFFFFFFF)
@@ -19,6 +20,7 @@ NAN = np.float32(np.nan)
 WIDEST = 1 << 31  # what an integer may span to be packed
 COST = 1 << 8  # multiplications that take as long as an element's part
 BYTE = 256  # different integers, from where they are sorted by one digit
+COUNTED = 1 << 16  # possible integers up to which counting them takes less time than sorting
 SPARSE = 4  # times as many possible numbers as elements are worth a table
 
 
@@ -31,8 +33,12 @@ def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
     if x.dtype.kind == "V":
         x = x.astype(np.float32)  # bfloat16 has no sorting in NumPy
     if x.dtype.kind in "iu" and x.dtype.itemsize > 1 and x.size > BYTE:
-        low = int(x.min())
-        if int(x.max()) - low < BYTE:
+        low, high = int(x.min()), int(x.max())
+        if high - low < COUNTED and x.size == x.shape[-1]:
+            order = native_groups.stable_order(x.reshape(-1), low, high, descending)
+            if order is not None:
+                return order.reshape(x.shape)
+        if high - low < BYTE:
             x = _above(x, low).astype(np.uint8)  # a radix sort of one digit
     packed = _pack_order(x, descending)
     if packed is not None:
@@ -137,6 +143,9 @@ def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         _, first, group, count = np.unique(x, True, True, True, equal_nan=False)
         group = group.reshape(-1)
     else:
+        numbered = _number_groups(x)
+        if numbered is not None:
+            return numbered
         first, group, count = _tabulate_groups(x) or _sort_groups(x)
     is_first = np.zeros(x.size, np.int64)
     is_first[first] = 1
@@ -144,6 +153,14 @@ def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ordered = np.empty_like(count)
     ordered[rank] = count
     return np.flatnonzero(is_first), rank[group], ordered
+
+
+def _number_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return `distinct` of many integers of a small range by one loop; else None."""
+    if x.dtype.kind not in "iu" or not x.size:
+        return None
+    low, high = int(x.min()), int(x.max())
+    return None if high - low >= SPARSE * x.size else native_groups.number_groups(x, low, high)
 
 
 def _tabulate_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

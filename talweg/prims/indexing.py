@@ -314,19 +314,19 @@ def _flat_rows(name: str, i: np.ndarray, shape: Sequence[Any]):
     """Return the row number of every index in an array of `shape` flattened to rows."""
     depth = i.shape[-1]
     sizes = np.array(shape[:depth], np.int64)
-    wrong = (i < 0) | (i >= sizes)
-    if wrong.any():
-        index = tuple(np.argwhere(wrong.any(-1))[0])
+    if i.size and (i.min() < 0 or any(i[..., k].max() >= sizes[k] for k in range(depth))):
+        index = tuple(np.argwhere(((i < 0) | (i >= sizes)).any(-1))[0])
         raise invalid(
             "TW206",
             f"{name}: indices[{','.join(map(str, index))}] = {i[index].tolist()} does not index "
             f"into shape {list(shape)}",
             "each index at least 0 and below the size of its axis",
         )
-    steps = np.ones(depth, np.int64)
-    if depth > 1:
-        steps[:-1] = np.cumprod(sizes[:0:-1])[::-1]
-    return (i.reshape(math.prod(i.shape[:-1]), depth) @ steps).astype(np.int64)
+    rows = np.zeros(i.shape[:-1], np.int64)
+    for k in range(depth):  # a product of integers with steps takes several times as long
+        rows *= sizes[k]
+        rows += i[..., k].astype(np.int64, copy=False)
+    return rows.reshape(-1)
 
 
 def _as_rows(array: np.ndarray, depth: int):

@@ -31,7 +31,8 @@ class nonzero:
         return Aval((None, x.ndim), int64)
 
     def numpy(x: np.ndarray):
-        flat = np.flatnonzero(x)  # of a vector NumPy's is several times as fast
+        numbers = x.dtype.kind in "iufc"
+        flat = np.flatnonzero(x != 0 if numbers else x)  # of a vector of truths the fastest
         places = np.empty((flat.size, x.ndim), np.int64)
         for axis in range(x.ndim - 1, 0, -1):
             rows = flat // x.shape[axis]

@@ -29,10 +29,18 @@ def _check(name: object, i, d):
 
 
 def _row_numbers(i: np.ndarray, d: np.ndarray):
-    weights = np.ones(len(d), np.int64)
-    if len(d) > 1:
-        weights[:-1] = np.cumprod(d[:0:-1].astype(np.int64))[::-1]
-    return i @ weights
+    numbers = np.zeros(len(i), np.int64)
+    for axis, size in enumerate(d.tolist()):  # a product of integers with the weights takes longer
+        numbers *= size
+        numbers += i[:, axis]
+    return numbers
+
+
+def _are_inside(i: np.ndarray, d: np.ndarray) -> bool:
+    """Return whether all places lie in a whole of shape d, axis by axis."""
+    if not i.size:
+        return True
+    return i.min() >= 0 and all(i[:, axis].max() < size for axis, size in enumerate(d.tolist()))
 
 
 @primitive
@@ -72,14 +80,14 @@ class checked_places:
         return i
 
     def numpy(i: np.ndarray, d, *, ordered):
-        wrong = np.any((i < 0) | (i >= d), axis=1)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        if not _are_inside(i, d):
+            row = int(np.argmax(np.any((i < 0) | (i >= d), axis=1)))
             raise invalid(
                 "TW206", f"indices[{row}] = {i[row].tolist()} is out of bounds for shape {d}"
             )
-        steps = np.diff(_row_numbers(i, d)) if ordered else np.zeros(0)
-        if np.any(steps <= 0):
+        numbers = _row_numbers(i, d) if ordered else np.zeros(0)
+        if np.any(numbers[1:] <= numbers[:-1]):
+            steps = np.diff(numbers)
             row = int(np.argmax(steps <= 0)) + 1
             what = "repeated" if steps[row - 1] == 0 else "out of order"
             raise invalid(

@@ -96,7 +96,7 @@ def lgamma(y, x):
 )
 def digamma(y, x):
     """y = ψ(x) = Γ'(x) / Γ(x).   dy/dx = ψ′(x)."""
-    return polygamma(one_of(x), x)
+    return trigamma(x)
 
 
 def one_of(x: object):
@@ -142,6 +142,28 @@ class polygamma:
 
     def dx(z, a, x):
         return polygamma(a + 1, x)
+
+
+def _trigamma_by_jax(j, x):
+    return j.lax.polygamma(j.numpy.ones_like(x), x)
+
+
+@elementwise(
+    numpy=lambda x: _polygamma(x.dtype.type(1), x),
+    accepts=FLOATING,
+    domain=POSITIVE,
+    singular="x = 0, -1, ...",
+    scalar=special_scalars.trigamma,
+    xla=_trigamma_by_jax,
+)
+class trigamma:
+    """y = ψ′(x).   dy/dx = ψ″(x)."""
+
+    operands = "x"
+    tf_type = "Polygamma"
+
+    def dx(y, x):
+        return polygamma(one_of(x) + 1, x)
 
 
 def _zeta_at_edges(z, x, q):

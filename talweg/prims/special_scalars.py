@@ -179,6 +179,7 @@ BESSEL = (
     ),
 )
 FAR = 8  # from where these series are right to float64's last places
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B₂, B₄, ...
 
 
 def in_float64(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -257,6 +258,29 @@ def lgamma(s: Any, x: Any) -> Any:
         near = s.fma(d, polynomial(s, d, slopes), 0.0)  # 0 at the root, not -0.0
         value = s.select(s.less(s.abs(d), 1 / 256), near, value)
     return s.select(s.equal(z, math.inf), math.inf, value)
+
+
+@in_float64
+def trigamma(s: Any, x: Any) -> Any:
+    """Return ψ′: with z = x or 1 - x, f(z + 8) + 1/z² + 1/(z + 1)² + ... + 1/(z + 7)².
+
+    f = 1/z + 1/2z² + Σ B₂ₖ / z²ᵏ⁺¹ (DLMF 5.15.8).  Of negative x: (π / sin πx)² less that.
+    """
+    negative = s.less(x, 0.0)
+    z = s.select(negative, s.number(1.0, x) - x, x)
+    total = s.number(0.0, x)
+    for k in range(FAR):
+        inverse = s.number(1.0, x) / (z + k)
+        total = s.fma(inverse, inverse, total)
+    inverse = s.number(1.0, x) / (z + FAR)
+    square = inverse * inverse
+    series = s.fma(square, polynomial(s, square, BERNOULLI), 1.0) + inverse * 0.5
+    value = s.fma(inverse, series, total)
+    whole = s.rint(x)
+    turned = s.number(math.pi, x) / s.sin((x - whole) * math.pi)
+    value = s.select(negative, s.fma(turned, turned, s.neg(value)), value)
+    pole = s.logical_and(s.less_equal(x, 0.0), s.equal(x, whole))
+    return s.select(pole, math.inf, value)
 
 
 @in_float64

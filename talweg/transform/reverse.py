@@ -55,11 +55,17 @@ def _is_blocked(prim: Primitive, wanted: list) -> bool:
 
 
 def pullback(
-    records: list[Record], targets: list, seeds: list, sources: list, seen: Callable | None = None
+    records: list[Record],
+    targets: list,
+    seeds: list,
+    sources: list,
+    seen: Callable | None = None,
+    pull: Callable | None = None,
 ) -> list:
     """Compute the cotangent of each source (None where there is no path) from the targets'.
 
-    `seen` (operands, results, parameters) gives what the rules are shown instead of these.
+    `seen` (operands, results, parameters) gives what the rules are shown instead of these; `pull`
+    (primitive, cotangent, results, operands, parameters, wanted) applies a rule.
     """
     dependent, reached = reachable(records, sources)
     source_ids = {id(source) for source in sources}  # their cotangents stay; others are used up
@@ -70,14 +76,19 @@ def pullback(
     context = dispatch.context
     outer = context.deriving
     try:
-        _sweep(dependent, cotangents, source_ids, seen, context)
+        _sweep(dependent, cotangents, source_ids, seen, pull or _apply_rule, context)
     finally:
         context.deriving = outer
     return [cotangents.get(id(source)) for source in sources]
 
 
 def _sweep(
-    kept: list, cotangents: dict[int, Any], own: set[int], seen: Callable | None, context: Context
+    kept: list,
+    cotangents: dict[int, Any],
+    own: set[int],
+    seen: Callable | None,
+    pull: Callable,
+    context: Context,
 ) -> None:
     """Apply the rules of records in reverse order; `context` is told of each."""
     for record, wanted in reversed(kept):
@@ -98,7 +109,7 @@ def _sweep(
         if type(results) is tuple and prim.effect != BODY:
             g = _fill_zeros(g, results)  # type: ignore
         try:
-            parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
+            parts = pull(prim, g, results, operands, params, wanted)
         except NeedsStaticError:
             parts = hooks.vjp_whole(prim, g, results, operands, params)
         for operand, part, want in zip(keys, parts, wanted):
@@ -106,6 +117,12 @@ def _sweep(
                 key = id(operand)
                 before = cotangents.get(key)
                 cotangents[key] = part if before is None else accumulate(before, part)
+
+
+def _apply_rule(
+    prim: Primitive, g: Any, results: Any, operands: tuple, params: dict, wanted: list
+) -> list:
+    return (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
 
 
 def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple | None:

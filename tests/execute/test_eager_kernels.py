@@ -143,3 +143,56 @@ def test_rows_put_into_a_tensor(monkeypatch):
     assert any(heavy.compiled.values())
     for result in results:
         np.testing.assert_allclose(result, LARGE + LARGE[::-1], rtol=2e-6)
+
+
+DRAWS = {
+    "uniform": lambda: tf.random.stateless_uniform([256, 256], [1, 2]),
+    "normal": lambda: tf.random.stateless_normal([256, 256], [1, 2]),
+    "truncated": lambda: tf.random.stateless_truncated_normal([256, 256], [1, 2]),
+    "integers": lambda: tf.random.stateless_uniform([256, 256], [1, 2], 0, 9, tf.int32),
+    "classes": lambda: tf.random.stateless_categorical(LARGE, 3, [1, 2]),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_many_random_numbers(name, monkeypatch):
+    """They have no large operand: what counts is the shape of the result."""
+    timed(monkeypatch, -1.0)
+    first, *later = (DRAWS[name]().numpy() for _ in range(4))
+    assert any(heavy.compiled.values()), "nothing was compiled"
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=2e-6, atol=1e-6)
+
+
+def test_few_random_numbers_are_left_alone():
+    for _ in range(4):
+        tf.random.stateless_uniform([50, 50], [1, 2])
+    assert not heavy.spent
+
+
+@pytest.mark.parametrize("dtype, eps", [(tf.bfloat16, 2.0**-8), (tf.float16, 2.0**-11)])
+def test_products_of_16_bits(dtype, eps, monkeypatch):
+    timed(monkeypatch, -1.0)
+    x = tf.cast(LARGE, dtype)
+    first, *later = (tf.cast(x @ x, tf.float32).numpy() for _ in range(3))
+    assert any(made for key, made in heavy.compiled.items() if key[0].name == "matmul")
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=2.0 * eps, atol=1e-3)
+
+
+def test_what_has_no_compiled_form_stays_with_its_kernel():
+    x = tf.constant(LARGE)
+    first, *later = (tf.unique(tf.reshape(x, [-1]))[0].numpy() for _ in range(3))
+    for result in later:
+        np.testing.assert_array_equal(result, first)
+    assert not any(made for key, made in heavy.compiled.items() if key[0].name == "unique")
+
+
+def test_middling_tensors_of_kernels_in_python(monkeypatch):
+    """NumPy's own loops are fast at 8192 numbers, formulas of several calls are not."""
+    timed(monkeypatch, -1.0)
+    x = tf.constant(LARGE[:32])
+    first, *later = ((tf.exp(x), tf.nn.softplus(x))[1].numpy() for _ in range(4))
+    assert {key[0].name for key in heavy.compiled} == {"softplus"}
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=2e-6, atol=1e-6)

@@ -124,3 +124,24 @@ def test_long_runs_in_order(kernel, dtype):
         scatter.reduce_rows(kernel, found, order, updates)
         np.testing.assert_allclose(found, wanted, 1e-5)
         assert found[4] == 5 and found.dtype == dtype
+
+
+@pytest.mark.parametrize("kernel", (np.add, np.maximum, np.multiply))
+def test_long_runs_of_wide_rows(kernel):
+    """Each run is reduced by a call of its own, to what one row after the other gives."""
+    random = np.random.default_rng(3)
+    rows = np.sort(random.integers(0, 7, 200))
+    updates = random.uniform(0.5, 1.5, (200, 30, 3)).astype(np.float32)
+    target = np.zeros((9, 30, 3), np.float32)
+    scatter.reduce_rows(kernel, target, rows, updates)
+    for row in range(9):
+        mine = updates[rows == row]
+        wanted = mine[0] if len(mine) else target[row]
+        for more in mine[1:]:
+            wanted = kernel(wanted, more)
+        np.testing.assert_array_equal(target[row], wanted)
+    runs = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+    flat = updates.reshape(200, 90)
+    np.testing.assert_allclose(
+        scatter._reduce_runs(kernel, flat, runs), kernel.reduceat(flat, runs, 0), rtol=1e-5
+    )

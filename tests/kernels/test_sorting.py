@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 from talweg.kernels import sorting
+from talweg.kernels.native import groups as native_groups
 
+
+@pytest.fixture(params=("NumPy", "counted"))
+def way(request, monkeypatch):
+    """Small ranges of integers by NumPy, or counted by machine code."""
+    monkeypatch.setattr(native_groups, "MANY", 1 << 60 if request.param == "NumPy" else 0)
+    monkeypatch.setattr(native_groups, "SOME", 1)
+    monkeypatch.setattr(native_groups, "_seen", {"count": 0})
+
+
+pytestmark = pytest.mark.usefixtures("way")
 DTYPES = ("f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
 SHAPES = ((0,), (1,), (64,), (65,), (3, 200), (2, 2, 129), (4, 0), (1000,))
 
@@ -71,3 +82,46 @@ def test_distinct(dtype, size):
 def keys_of(x):
     """Each element as a key of a dictionary: NaN differs from NaN, -0 is 0."""
     return [("nan", place) if value != value else value for place, value in enumerate(x.tolist())]
+
+
+@pytest.mark.parametrize("dtype", ("i1", "u2", "i4", "u4", "i8", "u8"))
+def test_machine_code_counts_integers(dtype, monkeypatch):
+    """At the limits of each dtype, and that it is the machine code that answers."""
+    monkeypatch.setattr(native_groups, "MANY", 0)
+    info = np.iinfo(dtype)
+    span = np.arange(100) * 37 % 50
+    for start in (info.min, info.max - 49, 0 if info.min else 7):
+        x = np.array([start + int(k) for k in span], dtype)
+        low, high = int(x.min()), int(x.max())
+        for descending in (False, True):
+            order = native_groups.stable_order(x, low, high, descending)
+            np.testing.assert_array_equal(order, stable(x, descending))
+        first, group, sizes = native_groups.number_groups(x, low, high)
+        _, wanted = np.unique(x, return_index=True)
+        np.testing.assert_array_equal(first, np.sort(wanted))
+        np.testing.assert_array_equal(x[first][group], x)
+        np.testing.assert_array_equal(sizes, np.bincount(group))
+
+
+def test_the_loops_are_also_python(monkeypatch):
+    """The text that is translated, run as it is, on memory that is a dictionary."""
+    memory = {}
+    for name in ("load32", "load64"):
+        monkeypatch.setattr(native_groups, name, lambda at: memory.get(at, 0))
+    for name in ("store32", "store64"):
+        monkeypatch.setattr(native_groups, name, memory.__setitem__)
+    monkeypatch.setattr(native_groups, "element", native_groups.element32)
+    x, table, firsts, groups, sizes, order = (10**6 * k for k in range(1, 7))
+    memory.update({x + 4 * i: number & 0xFFFFFFFF for i, number in enumerate([3, -1, 3, 7, -1])})
+    assert native_groups.talweg_number_groups(x, 5, 1, table, firsts, groups, sizes) == 3
+    assert [memory[groups + 8 * i] for i in range(5)] == [0, 1, 0, 2, 1]
+    assert [memory[firsts + 8 * i] for i in range(3)] == [0, 1, 3]
+    assert [memory[sizes + 8 * i] for i in range(3)] == [2, 2, 1]
+    assert native_groups.talweg_order(x, 5, 7, -1, 9 * 10**6, 9, order) == 5
+    assert [memory[order + 8 * i] for i in range(5)] == [3, 0, 2, 1, 4]
+
+
+def test_few_integers_are_left_to_numpy(monkeypatch):
+    monkeypatch.setattr(native_groups, "MANY", 1 << 20)
+    assert native_groups.number_groups(np.arange(300), 0, 299) is None
+    assert native_groups.stable_order(np.arange(300), 0, 299, False) is None

@@ -52,6 +52,8 @@ SHAPES = [
     (1, (5, 5), 2, 41, (3, 3), plain()),  # panels of two widths, and few chunks
     (2, (9, 6), 18, 18, (3, 3), plain(groups=18)),  # each channel by itself
     (3, (6, 5), 9, 18, (2, 3), plain(groups=9, strides=(1, 2), dilation=(2, 1))),
+    (8, (6, 5), 5, 3, (3, 3), plain(strides=(2, 2))),  # residues together, image by image
+    (9, (7, 6), 4, 3, (1, 2), plain(strides=(2, 3), padding="VALID")),  # some without taps
 ]
 
 
@@ -110,3 +112,13 @@ def test_an_infinite_weight_meets_the_padding_in_both_executors():
             results.append(transposed(tf.constant(g), tf.constant(w)).numpy())
     assert np.isnan(results[0]).any()
     np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-5)
+
+
+def test_residues_that_share_lines_are_one_kernel():
+    """By itself, each would take every line of the cache from memory and write it back."""
+    params = plain(strides=(2, 2), sizes=(8, 8))
+    for channels, batch, count in [(8, 16, 1), (32, 16, 4), (8, 2, 4)]:
+        arrays = [np.ones((batch, 4, 4, 3), "f4"), np.ones((3, 3, channels, 3), "f4")]
+        static = static_of(later("convolution_input_gradient"), arrays, params)
+        kernels = [block.name for block in lower(static).program.blocks]
+        assert len([name for name in kernels if "panel" not in name]) == count, kernels

@@ -25,6 +25,7 @@ CASES = {
     "ndtri": [spread(1e-44, 1), even(0, 1)],
     "lgamma": [spread(1e-40, 3e38), -spread(1e-40, 200), even(0.9, 2.1), even(-20, 20)],
     "digamma": [spread(1e-37, 3e38), -spread(1e-37, 200), even(1.4, 1.5), even(-20, 20)],
+    "trigamma": [spread(1e-37, 3e38), -spread(1e-37, 200), even(-20, 20)],
 }
 
 

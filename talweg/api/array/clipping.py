@@ -14,6 +14,7 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
+from talweg.execute.compositions import as_one
 from talweg.prims import arithmetic, joining, reduce
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def _of_shape(function: str, x: Tensor, result: Any) -> Any:
 
 
 @export("clip_by_value")
+@as_one
 def clip_by_value(
     t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Tensor:

@@ -111,17 +111,22 @@ def resolve_shape(shape: Any, dims: tuple) -> tuple:
     if type(shape) is int:
         shape = (shape,)
     try:
-        if not shape or min(shape) >= 0:
+        least = min(shape) if shape else 0
+        if least >= 0:
             return tuple(shape)
     except NeedsStaticError:  # the sign of one of the sizes
         return _resolve_sizes(tuple(shape), dims)
+    size, rest = math.prod(dims), -math.prod(shape)
+    plain = type(size) is int and type(rest) is int and type(least) is int
+    if plain and least == -1 and rest > 0 and size % rest == 0 and shape.count(-1) == 1:
+        return tuple([size // rest if wanted == -1 else wanted for wanted in shape])
     if is_symbolic(shape):
         return _resolve_sizes(tuple(shape), dims)
     if shape.count(-1) > 1:
         raise invalid("TW205", f"reshape: shape={tuple(shape)}: only one size may be -1")
     if min(shape) < -1:
         raise invalid("TW205", f"reshape: shape={tuple(shape)} has a size below -1", "sizes >= -1")
-    rest, size = math.prod(wanted for wanted in shape if wanted != -1), math.prod(dims)
+    rest = math.prod(wanted for wanted in shape if wanted != -1)
     known = not is_symbolic(dims)
     if rest == 0 and known and size == 0:  # what the dimensions other than 0 leave
         rest = math.prod(wanted for wanted in shape if wanted > 0)

@@ -25,6 +25,7 @@ from talweg.core.dims import differ
 from talweg.core.dtypes import DType, float16, float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
+from talweg.execute.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -51,6 +52,7 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
 
 
 @export("image.adjust_contrast")
+@as_one
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """Return images with the distance from the mean of each channel multiplied.
 
@@ -84,6 +86,7 @@ def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1)
 
 
 @export("image.adjust_hue")
+@as_one
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """Return colours [..., 3] whose hue is turned by `delta`, where 1 is the whole circle.
 
@@ -102,6 +105,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
 
 @export("image.adjust_saturation")
+@as_one
 def adjust_saturation(
     image: TensorLike, saturation_factor: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -124,6 +128,7 @@ def _colours(x: Tensor, function: str) -> Any:
 
 
 @export("image.per_image_standardization")
+@as_one
 def per_image_standardization(image: TensorLike) -> Tensor:
     """Return each image less its mean, over its standard deviation; that of n numbers is at least
     n^-1/2.

@@ -25,6 +25,7 @@ from talweg.core.dtypes import float32
 from talweg.core.errors import FailedPreconditionError, compose
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.execute.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -39,6 +40,7 @@ def _channels(images: TensorLike, function: str) -> tuple:
 
 
 @export("image.rgb_to_hsv")
+@as_one
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Return Hue, saturation and value of colours; grey has the hue 0.
 
@@ -66,6 +68,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 @export("image.hsv_to_rgb")
+@as_one
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Return red, green and blue of colours given by hue, saturation and value.
 

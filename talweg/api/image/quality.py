@@ -31,6 +31,7 @@ from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.execute.compositions import as_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +73,7 @@ def _as_floats(a: object, b: object, max_val: object) -> tuple[Any, Any, Any]:
 
 
 @export("image.ssim")
+@as_one
 def ssim(
     img1: TensorLike,
     img2: TensorLike,
@@ -186,6 +188,7 @@ class _Window:
 
 
 @export("image.total_variation")
+@as_one
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """Compute the sum of the absolute differences of neighbours; one number for each image of a
     batch.

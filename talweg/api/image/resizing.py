@@ -19,6 +19,7 @@ from talweg.core.dims import same
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
+from talweg.execute.compositions import as_one
 from talweg.graph.symbol import Symbol
 from talweg.kernels.progression import allocate
 from talweg.prims import arithmetic
@@ -47,6 +48,7 @@ class ResizeMethod:
 
 
 @export("image.resize")
+@as_one
 def resize(
     images: TensorLike,
     size: TensorLike,

@@ -12,6 +12,7 @@ from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
+from talweg.execute.compositions import as_one
 from talweg.prims.arithmetic import div, pow_, sqrt, square
 from talweg.prims.complex import conj
 from talweg.prims.layout import reshape, transpose
@@ -25,6 +26,7 @@ MATRIX_NORMS = ("euclidean", "fro", 1, 2, np.inf)
 
 
 @export("norm", "linalg.norm")
+@as_one
 def norm(
     tensor: TensorLike,
     ord: Any = "euclidean",

@@ -32,6 +32,7 @@ from talweg.core.shapes import normalize_axis
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
+from talweg.execute.compositions import as_one
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, complex, reduce
 
@@ -338,6 +339,7 @@ def reduce_euclidean_norm(
 
 
 @export("math.l2_normalize", "nn.l2_normalize", "linalg.l2_normalize")
+@as_one
 def l2_normalize(
     x: TensorLike,
     axis: AxisLike | None = None,
@@ -383,6 +385,7 @@ def _nonzero(x: Tensor) -> Tensor:
 
 
 @export("math.count_nonzero")
+@as_one
 def count_nonzero(
     input: TensorLike,  # noqa: A002
     axis: AxisLike | None = None,

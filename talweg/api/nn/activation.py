@@ -12,6 +12,7 @@ from talweg.api.export import export
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
+from talweg.execute.compositions import as_one
 from talweg.prims import arithmetic, layout
 from talweg.prims.arithmetic import cast
 from talweg.prims.nn import activations
@@ -136,6 +137,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
 
 @export("nn.silu", "nn.swish")
+@as_one
 def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """Return features * sigmoid(beta * features).
 

@@ -15,6 +15,7 @@ from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
 from talweg.eager.variable import Variable
+from talweg.execute.compositions import as_one
 from talweg.prims import arithmetic, layout, rounding
 from talweg.prims.arithmetic import cast
 from talweg.prims.contract import matmul
@@ -223,6 +224,7 @@ def batch_norm_with_global_normalization(
 
 
 @export("nn.local_response_normalization", "nn.lrn")
+@as_one
 def local_response_normalization(
     input: TensorLike,
     depth_radius: int = 5,

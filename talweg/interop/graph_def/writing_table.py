@@ -136,5 +136,6 @@ top_k: smallest_k(x, k, dtype) if smallest else TopKV2(x, ints(k), index_type=dt
 transpose: Transpose(x, ints(perm))
 transpose_by: Transpose(x, perm)
 triangular_solve: MatrixTriangularSolve(a, b, lower=lower, adjoint=adjoint)
+trigamma: Polygamma(OnesLike(x), x)
 unstack: Unpack(x, num=dims_of(x)[axis], axis=axis)
 """

@@ -17,28 +17,34 @@ floats and empty arrays are left to the NumPy kernel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from talweg.lower.convolution.depthwise import Depthwise, DepthwiseFilters, is_depthwise
-from talweg.lower.convolution.direct import DirectConvolution
+from talweg.lower.convolution.direct import LARGE, DirectConvolution
 from talweg.lower.convolution.filter_gradients import FilterGradient
 from talweg.lower.convolution.filter_panels import panels_of
 from talweg.lower.convolution.geometry import Windows, geometry_of
 from talweg.lower.convolution.matrix_tiles import TileConvolution
 from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
+from talweg.lower.convolution.padding import TASKS
 from talweg.lower.convolution.winograd import Winograd
 from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters
 from talweg.lower.convolution.winograd_selection import choose, choose_filters
-from talweg.lower.fusion.loop_nests import guard_load
+from talweg.lower.fusion.loop_nests import guard_load, wrap_in_loops
 from talweg.lower.fusion.views import product_operands
-from talweg.lower.ir.index import Index, flat
-from talweg.lower.ir.loops import Buffer, Expr, Repeat
+from talweg.lower.ir.index import Axis, Index, flat
+from talweg.lower.ir.loops import Buffer, Expr, Kernel, Repeat
 from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Equation, Value
 
 if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
+
+
+LINE = 64  # bytes of a line of the cache
+IMAGE = 1 << 20  # bytes of an image's results that stay in the second cache
 
 
 def convolution(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
@@ -106,7 +112,10 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
         offset = flat((*taps, result, group * geometry.width + channel), w.dims)
         return guard_load(filters, offset, guard)
 
-    for number, windows in enumerate(geometry.backward()):
+    residues = list(geometry.backward())
+    if _share_lines(residues, builder.buffer_of(g), equation.output, builder.threads):
+        return _interleave(builder, residues, g, equation.output, weight, name)
+    for number, windows in enumerate(residues):
         own = name if number == 0 else f"{name}_{number}"
         if is_depthwise(windows, lanes_of(w)):
 
@@ -125,6 +134,37 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
             continue
         blocks += _products(builder, windows, g, equation.output, weight, own)
     return blocks
+
+
+def _share_lines(residues: list, source: Buffer, value: Value, threads: int) -> bool:
+    """Return whether residues are computed image by image: none is alone in a line of the cache.
+
+    Else each of them takes all lines of the result from memory and writes them back.
+    """
+    size, one = value.dtype.size, residues[0]
+    filters = sum([w.groups * w.width * w.reduced for w in residues]) * size
+    image = math.prod(value.dims[1:]) * size
+    if len(residues) == 1 or source.dtype is not value.dtype or value.dims[-1] * size >= 2 * LINE:
+        return False
+    if one.batch < TASKS or image > IMAGE or filters > LARGE:
+        return False
+    return not any([is_depthwise(w, lanes_of(value)) or choose(w, size, threads) for w in residues])
+
+
+def _interleave(
+    builder: LoweringBuilder, residues: list, x: Value, value: Value, weight: Callable, name: str
+) -> list:
+    """Lower the windows of all residues as one kernel, which goes from image to image."""
+    source, rank = builder.buffer_of(x), len(value.dims) - 2
+    blocks, body, image = [], [], Axis("n", residues[0].batch)
+    for number, windows in enumerate(residues):
+        own = name if number == 0 else f"{name}_{number}"
+        panels, copying = panels_of(builder, windows, rank, value.dtype, weight, own)
+        if windows.reduced:  # without taps it is zero
+            blocks.append(copying)
+        body += DirectConvolution(builder, windows, source, value).of_image(panels, image)
+    names = (value.maker.prim.name,)  # type: ignore[union-attr]
+    return [*blocks, Kernel(name, wrap_in_loops([image], body, "parallel"), names)]
 
 
 def _products(

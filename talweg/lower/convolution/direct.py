@@ -46,11 +46,7 @@ class DirectConvolution(PaddedInput):
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
         group = Axis("g", self.windows.groups)
         if not self.whole:
-            body = self.copying()
-            for one in panels:
-                panel = Axis("p", one.count)
-                inner = self._panel(one, Index.of(group), Index.of(panel))
-                body += wrap_in_loops([group, panel], inner, "serial")
+            body = self._of_block(panels)
             return [Kernel(name, wrap_in_loops([self.image, self.block], body, "parallel"), names)]
         loops: list[Any] = []
         for one in panels:
@@ -62,6 +58,20 @@ class DirectConvolution(PaddedInput):
             copying = wrap_in_loops([self.image], self.copying(), "parallel")
             kernels.insert(0, Kernel(f"{name}padded", copying, names))
         return kernels
+
+    def of_image(self, panels: list[FilterPanels], image: Axis) -> list:
+        """Emit all results of an image, for a loop over `image` that others share."""
+        self.image = image
+        return wrap_in_loops([self.block], self._of_block(panels), "serial")
+
+    def _of_block(self, panels: list[FilterPanels]) -> list:
+        group = Axis("g", self.windows.groups)
+        body = self.copying()
+        for one in panels:
+            panel = Axis("p", one.count)
+            inner = self._panel(one, Index.of(group), Index.of(panel))
+            body += wrap_in_loops([group, panel], inner, "serial")
+        return body
 
     # -- rows
 

@@ -17,8 +17,8 @@ from talweg.execute.donation import is_writable
 from talweg.execute.llvm.codegen import prefetch
 from talweg.execute.llvm.runtime import dispatch, result_memory
 from talweg.execute.llvm.runtime.executable import Executable
-from talweg.lower.ir.index import Axis
-from talweg.lower.ir.loops import For, Kernel, LoopProgram, Store, load
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import Buffer, For, Kernel, LoopProgram, Store, load
 from talweg.prims import arithmetic
 
 MEGABYTE = 1 << 20
@@ -188,3 +188,16 @@ def test_results_past_the_caches_in_vectors_of_any_width(shape, monkeypatch):
         product = compilation.alone(arithmetic.mul, [x, y], {}, 1)
     assert product is not False
     np.testing.assert_array_equal(product([x, y], [])[0], x * y)
+
+
+def test_parts_of_lines_go_through_the_caches():
+    """Past them, each part would be a trip to memory of its own."""
+    row, column = Axis("i", 1 << 20), Axis("j", 8)
+    loop = For(column, [], "vector")
+    buffer = Buffer("z", float32, (1 << 20, 16), "output")
+    for step, streamed in [(8, True), (16, False)]:
+        index = Index.of(row) * step + Index.of(column)
+        assert prefetch.is_streamed(buffer, index, loop, 8) == streamed
+    long = Axis("j", 16)
+    index = Index.of(row) * 32 + Index.of(long)
+    assert prefetch.is_streamed(buffer, index, For(long, [], "vector"), 16)

@@ -152,6 +152,25 @@ def test_exact_powers(dtype):
     assert (power(-small, 3.0) == -(small**3)).all()
 
 
+@pytest.mark.parametrize("dtype", LANES)
+def test_remainders_are_exact(dtype):
+    """Short quotients and long ones, those near whole numbers, subnormal numbers."""
+    random = np.random.default_rng(1)
+    info, count = np.finfo(dtype), 1 << 16
+    y = np.exp2(random.uniform(-20, 20, count)).astype(dtype)
+    kinds = [y * random.integers(0, 2**k, count) for k in (3, 12, 20, info.nmant + 3)]
+    kinds += [np.nextafter(x, random.choice([-np.inf, np.inf])) for x in kinds]
+    kinds += [np.exp2(random.uniform(-60, 60, count)), random.uniform(0, 1e9, count)]
+    for x in kinds:
+        x = x.astype(dtype) * random.choice(np.array([-1, 1], dtype), count)
+        got = ALL["fmod", dtype, LANES[dtype]](x, y)
+        expected = np.fmod(x, y)
+        assert (got == expected).all() and (np.signbit(got) == np.signbit(x)).all()
+    tiny = (random.integers(1, 2**12, count) * info.smallest_subnormal).astype(dtype)
+    x = (random.integers(1, 2**20, count) * info.smallest_subnormal).astype(dtype)
+    assert (ALL["fmod", dtype, LANES[dtype]](x, tiny) == np.fmod(x, tiny)).all()
+
+
 @pytest.mark.parametrize("name", ["sin", "cos", "tanh", "erf"])
 def test_never_beyond_one(name, numbers):
     got = ALL[name, "float32", 8](numbers)
@@ -185,7 +204,9 @@ def test_no_calls_remain():
     called = re.findall(r"call [^@\n]*@([\w.]+)\(", str(module))
     left = {name for name in called if not name.startswith("llvm.")}
     assert left == {
-        f"talweg_{name}_beyond_{d}x{n}" for name in ("sin", "cos", "tan") for d, n in LANES.items()
+        f"talweg_{name}_beyond_{d}x{n}"
+        for name in ("sin", "cos", "tan", "fmod")
+        for d, n in LANES.items()
     }
     slow = re.compile(r"llvm\.(exp|log|pow|sin|cos|tan|tanh)\w*\.v")
     assert not [name for name in called if slow.match(name)]

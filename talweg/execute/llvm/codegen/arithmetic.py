@@ -19,7 +19,7 @@ from talweg.execute.llvm.codegen.types import (
 )
 
 _FLOAT = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract"}
-_FLOAT |= {"div": "fdiv", "fmod": "frem"}
+_FLOAT |= {"div": "fdiv"}
 _INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _LOGICAL = {"logical_and": "and", "logical_or": "or", "and": "and", "or": "or", "xor": "xor"}
 _LOGICAL |= {"maximum": "or", "minimum": "and", "mul": "and", "add": "or"}

@@ -149,6 +149,9 @@ def is_streamed(buffer: Buffer, index: Index, loop: For | None, width: int) -> b
     if width % unit or loop.axis.extent % width or index.constant % unit:
         return False
     strides = [factor for atom, factor in index.terms if atom is not loop.axis]
+    run = loop.axis.extent
+    if run * buffer.dtype.size < LINE and run not in strides:
+        return False  # the rest of the line is written later, by a second trip to memory
     return index.coefficient(loop.axis) == 1 and not any(factor % unit for factor in strides)
 
 

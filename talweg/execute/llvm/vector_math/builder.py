@@ -266,9 +266,9 @@ class FormulaBuilder:
         return self.select(mask, self.constant(1.0), 0.0)
 
     def patch(
-        self, mask: VectorValue, function: str, x: VectorValue, usual: VectorValue
+        self, mask: VectorValue, function: str, operands: list[VectorValue], usual: VectorValue
     ) -> VectorValue:
-        """Emit `usual`, but function(x) where the mask (hardly ever true) holds."""
+        """Emit `usual`, but function(*operands) where the mask (hardly ever true) holds."""
         flag = mask.name
         if self.lanes > 1:
             kind = self.type("i1")
@@ -278,7 +278,8 @@ class FormulaBuilder:
         kind, before, number = self.type(self.number), self.labels[-1], len(self.labels)
         self.lines.append(f"br i1 {flag}, label %rare{number}, label %done{number}")
         self.lines.append(f"rare{number}:")
-        slow = self.emit(self.number, f"call {kind} @{function}({kind} {x.name})")
+        listed = ", ".join(f"{kind} {x.name}" for x in operands)
+        slow = self.emit(self.number, f"call {kind} @{function}({listed})")
         mixed = self.select(mask, slow, usual)
         self.lines.append(f"br label %done{number}")
         self.lines.append(f"done{number}:")

@@ -19,6 +19,7 @@ from talweg.execute.llvm.vector_math import (
     inverse,
     logarithm,
     power,
+    remainder,
     trigonometry,
 )
 from talweg.execute.llvm.vector_math.builder import FormulaBuilder, VectorValue
@@ -47,8 +48,9 @@ FUNCTIONS: dict[str, Callable[..., VectorValue]] = {
     "erf": errors.erf,
     "erfc": errors.erfc,
     "pow": power.pow,
+    "fmod": remainder.fmod,
 }
-BINARY = frozenset(("atan2", "pow"))
+BINARY = frozenset(("atan2", "pow", "fmod"))
 ATTRIBUTES = "alwaysinline nounwind willreturn memory(none)"
 
 # largest errors in ulps: float32, float64
@@ -76,6 +78,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "erf": (1.7, 1.6),
     "erfc": (2.7, 2.4),
     "pow": (0.51, 0.9),
+    "fmod": (0.0, 0.0),
 }
 
 

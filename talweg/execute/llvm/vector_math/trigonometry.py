@@ -117,7 +117,7 @@ def _beyond(f: FormulaBuilder, name: str, x: VectorValue, value: VectorValue) ->
     rare = (size > LIMIT[f.dtype.name]) & (size < float("inf"))
     symbol = f"talweg_{name}_beyond_{f.dtype.name}x{f.lanes}"
     f.definitions[symbol] = _lane_by_lane(f, name, symbol)
-    return f.patch(rare, symbol, x, value)
+    return f.patch(rare, symbol, [x], value)
 
 
 def _lane_by_lane(f: FormulaBuilder, name: str, symbol: str) -> str:

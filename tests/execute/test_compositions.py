@@ -1,0 +1,146 @@
+"""Public functions of many operations on large tensors run as one program where that is faster."""
+
+import numpy as np
+import pytest
+
+import talweg as tf
+import talweg.prims  # noqa: F401 -- which find primitives by their names
+from talweg.core import settings
+from talweg.core.primitive import REGISTRY
+from talweg.execute import compositions
+
+IMAGES = np.random.default_rng(0).uniform(size=(2, 64, 64, 3)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen(monkeypatch):
+    """No composition is known; each is traced after its first call, and called so every other."""
+    monkeypatch.setattr(compositions, "_known", {})
+    monkeypatch.setattr(compositions, "SECONDS", 0.0)
+    with settings.executor("auto"):
+        yield
+
+
+CALLS = {
+    "hue": lambda x: tf.image.adjust_hue(x, 0.1),
+    "saturation": lambda x: tf.image.adjust_saturation(x, 1.5),
+    "contrast": lambda x: tf.image.adjust_contrast(x, contrast_factor=1.5),
+    "hsv": lambda x: tf.image.hsv_to_rgb(tf.image.rgb_to_hsv(x)),
+    "standardization": tf.image.per_image_standardization,
+    "variation": tf.image.total_variation,
+    "similarity": lambda x: tf.image.ssim(x, x * 0.9, 1.0),
+    "resized": lambda x: tf.image.resize(x, [40, 50], antialias=True),
+    "clipped": lambda x: tf.clip_by_value(x, 0.2, 0.7),
+    "normalized": lambda x: tf.math.l2_normalize(x, -1),
+    "norm": lambda x: tf.norm(x, axis=[1, 2]),
+    "count": lambda x: tf.math.count_nonzero(x > 0.5, axis=1),
+    "swish": tf.nn.silu,
+    "response": lambda x: tf.nn.lrn(x, 2, beta=0.75),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_trace_gives_what_the_operations_give(name):
+    x = tf.constant(IMAGES)
+    first, *later = (CALLS[name](x).numpy() for _ in range(9))
+    assert all(known.trace is not None for known in compositions._known.values())
+    assert compositions._known
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=1e-5, atol=1e-5)
+
+
+def test_other_arguments_are_part_of_a_trace():
+    x = tf.constant(IMAGES - 0.5)
+    for low in (0.0, -0.0, 0, -0.25, tf.constant(0.1), tf.constant(-0.1)):
+        for _ in range(3):
+            result = tf.clip_by_value(x, low, 0.25).numpy()
+        np.testing.assert_array_equal(result, np.clip(IMAGES - 0.5, np.float32(low), 0.25))
+
+
+def test_what_was_slower_is_given_up(monkeypatch):
+    monkeypatch.setattr(compositions, "FASTER", 0.0)
+    monkeypatch.setattr(compositions, "TRIALS", 6)
+    x = tf.constant(IMAGES)
+    for _ in range(9):
+        tf.nn.silu(x)
+    (known,) = compositions._known.values()
+    assert known.unwanted and known.trace is None
+
+
+def test_what_fails_in_a_trace_is_left_to_the_function(monkeypatch):
+    x = tf.constant(IMAGES)
+    first = tf.nn.silu(x).numpy()
+    (known,) = compositions._known.values()
+    monkeypatch.setattr(known, "trace", lambda *tensors: 1 / 0)
+    for _ in range(3):
+        np.testing.assert_array_equal(tf.nn.silu(x).numpy(), first)
+    assert known.unwanted
+
+
+def test_errors_are_those_of_the_function():
+    x = tf.constant(IMAGES)
+    for _ in range(3):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="adjust_hue"):
+            tf.image.adjust_hue(x[..., :2], 0.1)
+
+
+def _gradients(x, a, **options):
+    with tf.GradientTape(**options) as tape:
+        tape.watch([x, a])
+        y = tf.nn.leaky_relu(tf.nn.gelu(x) / a, 0.3) + tf.sigmoid(x) * tf.math.rsqrt(a)
+    return [g.numpy() for g in tape.gradient(y, [x, a])]
+
+
+def test_rules_of_elementwise_primitives():
+    """Of both operands of a quotient, one of which is broadcast."""
+    x, a = tf.constant(IMAGES - 0.5), tf.constant([0.5, 1.0, 2.0])
+    first, *later = (_gradients(x, a) for _ in range(9))
+    names = {key[0].__name__ for key, known in compositions._known.items() if known.trace}
+    assert {"gelu_gradient", "sigmoid_gradient", "leaky_relu_gradient"} <= names
+    for result in later:
+        for mine, other in zip(result, first):
+            np.testing.assert_allclose(mine, other, rtol=2e-5, atol=1e-5)
+
+
+def test_rules_that_another_tape_sees_are_not_traced():
+    x = tf.constant(IMAGES)
+    for _ in range(3):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(tf.sigmoid(x))
+            slope = tape.gradient(y, x)
+        second = outer.gradient(slope, x)
+    s = 1 / (1 + np.exp(-IMAGES))
+    np.testing.assert_allclose(second, s * (1 - s) * (1 - 2 * s), atol=1e-6)
+
+
+def test_names_of_rules_of_one_step():
+    assert all(REGISTRY[name].elementwise for name in compositions.ONE_STEP)
+
+
+def test_tapes_and_small_or_deterministic_calls_are_left_alone():
+    x = tf.constant(IMAGES)
+    for _ in range(3):
+        tf.nn.silu(x[:1, :4])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.nn.silu(x)
+        with settings.deterministic(True):
+            assert tape.gradient(y, x) is not None
+            tf.nn.silu(x)
+    assert not compositions._known
+
+
+def test_a_trace_keeps_no_tensor():
+    import gc
+    import weakref
+
+    x = tf.constant(IMAGES)
+    for _ in range(5):
+        tf.nn.silu(x)
+    gone = weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None
