@@ -30,7 +30,7 @@ COMMON = "common"
 SOURCE = "sdist:"  # before the path of a test that the source distribution has, not the wheel
 FOLDER = f"{tempfile.gettempdir()}/talweg-libraries"
 OUTCOME = r"^\S*?(\w+/\w+\.py::.*?) (PASSED|FAILED|ERROR)\b"
-LIMIT = 900  # seconds for one library on one side
+LIMIT = 1800  # seconds for one library on one side
 LEGACY = (  # want Keras 2 as tf.keras
     *("tf_keras", "tfp", "gpflow", "agents", "hub", "recommenders", "tfmot", "spektral"),
 )

@@ -9,3 +9,5 @@ from talweg.feature_columns.column import FeatureColumn as FeatureColumn
 from talweg.feature_columns.column import FeatureTransformationCache as FeatureTransformationCache
 from talweg.feature_columns.column import SequenceDenseColumn as SequenceDenseColumn
 from talweg.feature_columns.column import StateManager as StateManager
+from talweg.feature_columns.serialization import deserialize_feature_column as deserialize_feature_column
+from talweg.feature_columns.serialization import serialize_feature_column as serialize_feature_column
