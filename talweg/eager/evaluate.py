@@ -66,8 +66,9 @@ _new = object.__new__
 
 def _is_large(arrays: list, params: dict, large: float) -> bool:
     """Return whether a random stream, which is small, comes with much, or much is drawn from it."""
-    if "shape" in params:
-        return math.prod(params["shape"]) >= large
+    shape = params.get("shape")
+    if shape is not None and None not in shape:  # as in a shape that is asserted
+        return math.prod(shape) >= large
     return type(arrays[-1]) is ndarray and arrays[-1].size >= large
 
 
