@@ -82,7 +82,7 @@ def deserialize_feature_column(
 
 
 def _find_class(config: Any, known: Mapping[str, Any]) -> Any:
-    name = config.get("class_name") if isinstance(config, Mapping) else None
+    name: Any = config.get("class_name") if isinstance(config, Mapping) else None
     for names in (known, *map(vars, MODULES)):
         if name in names:
             return names[name]
