@@ -75,29 +75,34 @@ def deserialize_feature_column(
         name: _deserialize(name, value, known, columns_by_name)
         for name, value in config["config"].items()
     }
-    column = column_class(**values)
+    try:
+        column = column_class(**values)
+    except TypeError as error:
+        raise _make_format_error(config) from error
     if columns_by_name is None:
         return column
     return columns_by_name.setdefault(f"{type(column).__name__}:{column.name}", column)
 
 
 def _find_class(config: Any, known: Mapping[str, Any]) -> Any:
-    name: Any = config.get("class_name") if isinstance(config, Mapping) else None
-    for names in (known, *map(vars, MODULES)):
-        if name in names:
-            return names[name]
-    raise value_error(
-        "TW207", f"Improper config format: {config!r}", "what serialize_feature_column returned"
-    )
+    if isinstance(config, Mapping) and isinstance(config.get("config"), Mapping):
+        for names in (known, *map(vars, MODULES)):
+            found = names.get(config.get("class_name", ""))
+            if isinstance(found, type) and issubclass(found, FeatureColumn):
+                return found
+    raise _make_format_error(config)
+
+
+def _make_format_error(config: Any) -> ValueError:
+    text = f"Improper config format: {config!r}"
+    return value_error("TW207", text, "what serialize_feature_column returned")
 
 
 def _deserialize(name: str, value: Any, known: Mapping[str, Any], columns: Any) -> Any:
     if isinstance(value, Mapping) and value.get("class_name", "").endswith("Column"):
         return deserialize_feature_column(value, known, columns)
     if isinstance(value, Mapping) and "class_name" in value:
-        kind = known.get(value["class_name"])
-        kind = kind or look_up(f"compat.v1.initializers.{_snake_case(value['class_name'])}")
-        return kind(**value["config"])
+        return _find_initializer(value["class_name"], known)(**value["config"])
     if name == "dtype":
         return as_dtype(value)
     if name in FUNCTIONS and isinstance(value, str):
@@ -107,6 +112,16 @@ def _deserialize(name: str, value: Any, known: Mapping[str, Any], columns: Any) 
     if isinstance(value, (list, tuple)):
         return tuple([_deserialize("", part, known, columns) for part in value])
     return value
+
+
+def _find_initializer(name: str, known: Mapping[str, Any]) -> Any:
+    if name in known:
+        return known[name]
+    try:
+        return look_up(f"compat.v1.initializers.{_snake_case(name)}")
+    except AttributeError:
+        text = f"Unknown object: {name}"
+        raise value_error("TW207", text, f"an initializer or one of {sorted(known)}") from None
 
 
 def _snake_case(name: str) -> str:

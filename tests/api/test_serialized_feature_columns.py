@@ -64,9 +64,18 @@ def test_initializers_and_columns_that_are_one():
 def test_what_is_no_column_is_refused():
     with pytest.raises(ValueError, match="FeatureColumn"):
         internal.serialize_feature_column(3)
-    for bad in (3, {"class_name": "Nope", "config": {}}):
+    shapeless = {"class_name": "NumericColumn", "config": {"key": "x", "shap": (1,)}}
+    for bad in (
+        *(3, {"class_name": "Nope", "config": {}}, {"class_name": "Any", "config": {}}),
+        *({"class_name": "NumericColumn"}, shapeless),
+    ):
         with pytest.raises(ValueError, match="config format"):
             internal.deserialize_feature_column(bad)
     config = internal.serialize_feature_column(MADE[1])
     with pytest.raises(ValueError, match="Unknown object: square"):
+        internal.deserialize_feature_column(config)
+    column = columns.embedding_column(columns.categorical_column_with_identity("i", 3), 4)
+    config = internal.serialize_feature_column(column)
+    config["config"]["initializer"]["class_name"] = "Nope"
+    with pytest.raises(ValueError, match="Unknown object: Nope"):
         internal.deserialize_feature_column(config)
