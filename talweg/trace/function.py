@@ -233,9 +233,15 @@ class Function(FunctionAttributes):
             concrete, taken = self._find(args, kwargs)
             self._step = concrete.step
             if not kwargs:
+                count = -1 if taken.variables else len(taken.tensors)  # those of defaults, too
                 if all([type(x) is EagerTensor for x in args]):  # or nothing at all
-                    self._remember(concrete, [(x.dtype, x.shape) for x in map(nearest, args)])
-                elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
+                    if count == len(args):
+                        self._remember(concrete, [(x.dtype, x.shape) for x in map(nearest, args)])
+                elif (
+                    len(args) == 1
+                    and hasattr(type(args[0]), "trace_key")
+                    and count == len(args[0]._flat_components())
+                ):
                     self._remember(concrete, [type(args[0]), args[0].trace_key])
             return concrete.call_flat(taken.tensors, taken.variables)
         except Exception as error:
