@@ -42,6 +42,19 @@ class FunctionType(inspect.Signature):
         return self.return_annotation
 
 
+def sanitize_arg_name(name: str) -> str:
+    """Return a name of a tensor as the name of a parameter: "0/x" as "arg_0_x"."""
+    text = "".join([character if character.isalnum() else "_" for character in name])
+    return text if text[:1].isalpha() else f"arg_{text}"
+
+
+def list_keywords(values: dict[str, Any]) -> list[tuple]:
+    """Return the name, the kind and the value of parameters that are given by name."""
+    names = [key if key.isidentifier() else sanitize_arg_name(key) for key in values]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [(name, kind, value) for name, value in zip(names, values.values())]
+
+
 def shape_or_none(spec: TensorSpec) -> Any:
     """Return the shape of a spec; None stays None."""
     return None if spec is None else spec.shape

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.export import export
 from talweg.core import dispatch
 from talweg.core.errors import value_error
+from talweg.eager.randomness import global_seed, seed_of_graph
 from talweg.interop.saved_model.constants import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
 from talweg.interop.saved_model.first_generation import load_first_generation
 from talweg.interop.saved_model.messages import read_saved_model
@@ -50,12 +51,14 @@ def load(
     folder = os.fspath(export_dir)
     folder = folder.decode() if isinstance(folder, bytes) else folder
     options = LoadOptions() if options is None else options
+    graph = dispatch.context.base
+    seed = global_seed() if graph is None else seed_of_graph(graph)
     with dispatch.eagerly():
         model = read_saved_model(folder)
         if len(model.meta_graphs) == 1 and model.meta_graphs[0].HasField("object_graph_def"):
             meta_graph = model.meta_graphs[0]
             _check_tags(tags, meta_graph, folder)
-            return Reviver(meta_graph, folder, options).root()
+            return Reviver(meta_graph, folder, options, seed=seed).root()
         return load_first_generation(model, folder, tags)
 
 

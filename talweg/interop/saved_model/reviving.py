@@ -103,7 +103,9 @@ class Reviver:
         folder: str,
         options: LoadOptions,
         given: dict[int, tuple[Any, Any]] | None = None,
+        seed: int | None = None,
     ):
+        self.seed = seed  # of the graph in which the model is loaded
         self.meta_graph, self.folder, self.options = meta_graph, folder, options
         self.message = meta_graph.object_graph_def
         self.nodes = self.message.nodes
@@ -278,6 +280,7 @@ class Reviver:
             found = self.traces[name] = SavedTrace(
                 name, self.message.concrete_functions[name], self.functions, self.get
             )
+            found.seed = self.seed
         return found
 
     def _function(self, number: int, node: Node) -> RestoredFunction:
