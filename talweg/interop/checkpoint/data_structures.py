@@ -235,6 +235,13 @@ class _TupleWrapper(TrackableDataStructure):
 
     plain_type: Any = tuple  # as which nests know it
 
+    def __new__(cls, original_wrapped_tuple: Any = ()) -> Any:
+        """Return a tuple as one whose elements are children."""
+        return _wrap_tuple(original_wrapped_tuple)
+
+    def __init__(self, *args: object, **kwargs: object):
+        super().__init__()
+
     def __reduce_ex__(self, protocol: Any) -> tuple:
         plain = self.plain_type
         values = tuple(self)  # type: ignore[arg-type, call-overload]
