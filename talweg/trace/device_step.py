@@ -87,7 +87,9 @@ class DeviceStep:
             return None
         arrays = []
         for tensor, (dims, dtype, size, latest) in zip(tensors, self._kinds):
-            if latest[0]() is tensor:  # given again: from now on it stays on the device
+            if (
+                tensor is not None and latest[0]() is tensor
+            ):  # given again: from now on it stays on the device
                 arrays.append(put_near(tensor))
                 continue
             if type(tensor) is not EagerTensor:

@@ -232,11 +232,12 @@ class Function(FunctionAttributes):
                 if arrays is not None:
                     return step.call_with(arrays, args)
             concrete, taken = self._find(args, kwargs)
-            self._step = concrete.step
+            self._step = None
             if not kwargs:
                 count = -1 if taken.variables else len(taken.tensors)  # those of defaults, too
                 if all([type(x) is EagerTensor for x in args]):  # or nothing at all
                     kinds = [(x.dtype, x.shape) for x in map(nearest, args)]
+                    self._step = concrete.step if count == len(args) else None
                     self._remember(concrete, kinds, count == len(args))
                 elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
                     whole = count == len(args[0]._flat_components())

@@ -209,3 +209,18 @@ def test_threads_that_step_read_and_assign():
         thread.join()
     assert not errors
     check(held, [121, 2 * 121 + 120, 3 * 121])
+
+
+def test_arguments_are_those_of_the_call_not_of_one_before():
+    default = tf.constant(7.0)
+
+    @tf.function
+    def f(x, *rest, y=default):
+        return x + 10 * y + (100 * rest[0] if rest and rest[0] is not None else 0.0)
+
+    one, two = tf.constant(1.0), tf.constant(2.0)
+    for _ in range(3):  # as many tensors in each call, in other places
+        assert float(f(one)) == 71
+        assert float(f(one, two)) == 271
+        assert float(f(one, None)) == 71
+        assert float(f(one, y=two)) == 21
