@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
+from keyword import iskeyword
 from typing import Any
 
 from talweg.core.dtypes import resource
@@ -40,6 +41,14 @@ class FunctionType(inspect.Signature):
     def output(self) -> Any:
         """The specs of the results, in their structure."""
         return self.return_annotation
+
+
+def parameter_name(name: str) -> str:
+    """Return the name of a parameter for a keyword, which may be any text: `f(**{"0/x": y})`."""
+    if name.isidentifier() and not iskeyword(name):
+        return name
+    plain = "".join([letter if letter.isalnum() else "_" for letter in name])
+    return plain if plain[:1].isalpha() and not iskeyword(plain) else f"arg_{plain}"
 
 
 def shape_or_none(spec: TensorSpec) -> Any:

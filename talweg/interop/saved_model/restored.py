@@ -69,9 +69,11 @@ class SavedTrace:
         message: Any,
         functions: dict[str, Any],
         capture: Callable[[int], Any],
+        seed: Any = None,
         kind: type[ConcreteFunction] = ConcreteFunction,
     ):
         self.name, self.message, self.functions, self.capture = name, message, functions, capture
+        self.seed = seed  # that of the graph in which the model was loaded
         self.kind = kind
         self.parameters: inspect.Signature | None = None
 
@@ -99,7 +101,9 @@ class SavedTrace:
             captured = [entering(self.capture(n)) for n in self.message.bound_inputs]
             return builder.apply(self.name, [*inputs, *captured], origin)
 
-        concrete = self.kind(plain_name(self.name), TraceGraph(self.name), tree, specs)
+        graph = TraceGraph(self.name)
+        graph.seed = self.seed
+        concrete = self.kind(plain_name(self.name), graph, tree, specs)
         concrete.trace_flat(run, names, read(self.message.output_signature))
         concrete.structured_input_signature = self.signature
         concrete.parameters = _format_parameters(self.parameters, self.signature)
