@@ -30,6 +30,7 @@ COMMON = "common"
 SOURCE = "sdist:"  # before the path of a test that the source distribution has, not the wheel
 FOLDER = f"{tempfile.gettempdir()}/talweg-libraries"
 OUTCOME = r"^\S*?(\w+/\w+\.py::.*?) (PASSED|FAILED|ERROR)\b"
+PART_FAILED = r"^SUBFAILED\S* \S*?(\w+/\w+\.py::\S+)"  # of a test that passes nevertheless
 LIMIT = 1800  # seconds for one library on one side
 LEGACY = (  # want Keras 2 as tf.keras
     *("tf_keras", "tfp", "gpflow", "agents", "hub", "recommenders", "tfmot", "spektral"),
@@ -117,7 +118,8 @@ class Side:
         options.append("--continue-on-collection-errors")
         text, _ = self.run(library, "-c", PYTEST, *paths, *options)
         self.said = text
-        return {name: x for name, x in re.findall(OUTCOME, text, re.M)}
+        outcomes = {name: x for name, x in re.findall(OUTCOME, text, re.M)}
+        return outcomes | dict.fromkeys(re.findall(PART_FAILED, text, re.M), "FAILED")
 
 
 def install(library: Library, folder: Path, python: str) -> None:

@@ -27,8 +27,10 @@ from talweg.core.errors import (
 from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.structured import as_tensor, content
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
+from talweg.kernels.variants import unwrap_element
 from talweg.trace.host_calls import numpy_call, python_call
 
 if TYPE_CHECKING:
@@ -193,6 +195,17 @@ def numpy_function(
     if isinstance(results, (list, tuple)):
         return [convert_to_tensor(x) for x in results]
     return convert_to_tensor(results)
+
+
+def call_on_contents(func: Callable[..., Any], inp: list, Tout: Any) -> Any:
+    """Call func(*inp) as `numpy_function` does, with variants as arrays of elements."""
+    if dispatch.context.base is not None:
+        return in_graph(func, inp, Tout, "PyFunc")
+    values = [content(x) for x in map(tensor, inp)]
+    results = func(*[np.asarray(x) for x in values])
+    if isinstance(results, (list, tuple)):
+        return [as_tensor(unwrap_element(x)) for x in results]
+    return None if results is None else as_tensor(unwrap_element(results))
 
 
 def in_graph(func: Callable[..., Any], inp: Any, Tout: Any, tf_type: str) -> Any:

@@ -253,7 +253,7 @@ def is_known(dtype: np.dtype) -> bool:
 
 def integer_view(array: Any) -> Any:
     """Return an array of a quantized dtype as the integers that it holds; any other as it is."""
-    if array.dtype is VARIANT:
+    if array.dtype is VARIANT or array.dtype == VARIANTS:
         text = "Cannot convert a Tensor of dtype variant to a NumPy array."
         raise invalid("TW102", text, "a tensor of another dtype")
     if array.dtype.names is None:
@@ -269,6 +269,9 @@ class _VariantKind:
 
 VARIANT: Any = _VariantKind()
 _BY_NUMPY[VARIANT] = variant
+# The NumPy dtype of tensors of rank 1 or more whose elements are no arrays.
+VARIANTS: Any = np.dtype([("variant", object)])
+_BY_NUMPY[VARIANTS] = variant
 
 
 def of_numpy(dtype: np.dtype) -> DType:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from talweg.core.dtypes import as_dtype, float32, int64
 from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
@@ -45,7 +47,7 @@ class TypeSpec:
 
     def _of(self, value: object) -> TypeSpec | None:
         """Return the spec of a value of the kind, None for other values."""
-        raise NotImplementedError(f"{type(self).__name__}._of")
+        return getattr(value, "_type_spec", None)
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
         """Return whether some value could have this spec and the other, or is of this spec."""
@@ -55,6 +57,16 @@ class TypeSpec:
         if type(other) is not type(self):
             return False
         return _agree(self._serialize(), other._serialize(), compatible=True)
+
+    # TensorFlow Probability's specs call these two, as the class TypeSpec alone can see them.
+
+    @staticmethod
+    def __is_compatible(parts: Any, others: Any) -> bool:
+        return _agree(parts, others, compatible=True)
+
+    @staticmethod
+    def __make_cmp_key(value: Any) -> Any:
+        return _comparable(value)
 
     def is_subtype_of(self, other: Size) -> bool:
         """Return whether every value of this spec is one of `other`."""
@@ -162,17 +174,33 @@ def _plain(spec: TypeSpec) -> tuple:
     )
 
 
-def _agree(parts: tuple, others: tuple, compatible: bool) -> bool:
-    for part, other in zip(parts, others):
-        if isinstance(part, TensorShape):
-            fits = part.is_compatible_with if compatible else part.is_subtype_of
-            if not fits(other):
-                return False
-        elif isinstance(part, Name) or isinstance(other, Name):
-            continue
-        elif part != other:
-            return False
-    return True
+def _agree(part: Any, other: Any, compatible: bool) -> bool:
+    """Return whether a part of a spec fits another's, in nests of tuples, lists and dicts."""
+    if isinstance(part, (TensorShape, TypeSpec)):
+        fits: Any = part.is_compatible_with if compatible else part.is_subtype_of
+        return isinstance(other, (TensorShape, TypeSpec)) and bool(fits(other))
+    if isinstance(part, Name) or isinstance(other, Name):
+        return True
+    if isinstance(part, (tuple, list)) and isinstance(other, (tuple, list)):
+        return len(part) == len(other) and all(
+            [_agree(own, given, compatible) for own, given in zip(part, other)]
+        )
+    if isinstance(part, dict) and isinstance(other, dict):
+        return part.keys() == other.keys() and all(
+            [_agree(own, other[key], compatible) for key, own in part.items()]
+        )
+    return bool(np.all(part == other))
+
+
+def _comparable(value: Any) -> Any:
+    """Return a part of a spec as a value that can be hashed."""
+    if isinstance(value, dict):
+        return tuple([(key, _comparable(value[key])) for key in sorted(value)])
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_comparable, value))
+    if isinstance(value, np.ndarray):
+        return np.ndarray, value.shape, _comparable(value.tolist())
+    return value
 
 
 def _merge(parts: tuple, others: tuple) -> tuple | None:

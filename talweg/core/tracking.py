@@ -73,6 +73,11 @@ class Trackable:
         """Return the children with their names, as libraries ask for them."""
         return [TrackableReference(*part) for part in self._trackable_children().items()]
 
+    @property
+    def _unconditional_dependency_names(self) -> dict:
+        """Return the children by name, as libraries ask for them."""
+        return self.__dict__.setdefault("_self_unconditional_dependency_names", {})
+
     def _lookup_dependency(self, name: str, cached: dict | None = None) -> Any:
         """Return the child of a name, or None."""
         return self._trackable_children().get(name)

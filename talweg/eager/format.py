@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.dtypes import VARIANT, DType, integer_view
+from talweg.core.dtypes import VARIANT, DType, integer_view, variant
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +27,8 @@ def numpy_text(array: Any, representation: bool = False) -> str:
 
 def format_tensor(array: np.ndarray, dtype: DType) -> str:
     """Return ``tf.Tensor([1. 2.], shape=(2,), dtype=float32)``"""
-    if array.dtype is VARIANT:
-        return f"tf.Tensor({array!r}, shape=(), dtype={dtype.name})"
+    if dtype is variant:
+        return f"tf.Tensor({_variant_text(array)}, shape={array.shape}, dtype={dtype.name})"
     text = numpy_text(array)
     if "\n" in text:
         text = "\n" + text
@@ -37,9 +37,18 @@ def format_tensor(array: np.ndarray, dtype: DType) -> str:
 
 def represent_tensor(array: np.ndarray, dtype: DType) -> str:
     """Return ``<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>``"""
-    if array.dtype is VARIANT:
-        return f"<tf.Tensor: shape=(), dtype={dtype.name}, value={array!r}>"
+    if dtype is variant:
+        text = _variant_text(array)
+        return f"<tf.Tensor: shape={array.shape}, dtype={dtype.name}, value={text}>"
     return f"<tf.Tensor: shape={array.shape}, dtype={dtype.name}, numpy={value_text(array)}>"
+
+
+def _variant_text(array: Any) -> str:
+    """Return how a variant prints, or those of an array."""
+    if array.dtype is VARIANT:
+        return repr(array)
+    texts = [f"<{type(value).__name__}>" for value in array["variant"].reshape(-1)[:3].tolist()]
+    return f"[{' '.join(texts)}{'...' if array.size > 3 else ''}]"
 
 
 def value_text(array: np.generic | np.ndarray) -> str:

@@ -26,7 +26,7 @@ from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING, BodyRunner
 from talweg.graph.node import BODY, Node
 from talweg.kernels.random import streams as random_streams
-from talweg.kernels.variants import History
+from talweg.kernels.variants import History, array_of_variant, unwrap_element
 from talweg.passes.functionalize import program_of
 from talweg.prims.host import HOST
 
@@ -48,6 +48,9 @@ class Variant:
     def __init__(self, value: Any):
         self.value = value
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return array_of_variant(self.value)
+
     def __repr__(self) -> str:
         return f"<variant {type(self.value).__name__}>"
 
@@ -56,7 +59,7 @@ def content(tensor: Any) -> Any:
     """Return the form that kernels take: an array, or the value in a `Variant`."""
     if type(tensor) is EagerTensor:
         array = tensor._array
-        return array.value if type(array) is Variant else array
+        return array.value if type(array) is Variant else unwrap_element(array)
     return None if type(tensor) is UncomputedTensor else tensor
 
 
@@ -65,7 +68,7 @@ def near_content(tensor: Any) -> Any:
     if type(tensor) is not EagerTensor:
         return content(tensor)
     array = nearest(tensor)
-    return array.value if type(array) is Variant else array
+    return array.value if type(array) is Variant else unwrap_element(array)
 
 
 def as_tensor(value: Any) -> EagerTensor:

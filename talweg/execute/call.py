@@ -26,6 +26,7 @@ from talweg.core.errors import (
     lacks_memory,
 )
 from talweg.kernels.progression import explain_refused_size
+from talweg.kernels.variants import is_variant, on_elements
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
@@ -124,6 +125,8 @@ def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> A
     """Classify a kernel's failure: another thread, a bad operand, no memory, or a fault."""
     free_frames(error)
     try:
+        if any(map(is_variant, arrays)) and not isinstance(error, OpError):
+            return on_elements(prim.numpy)(*arrays, **params)
         if isinstance(error, RuntimeError) and "cannot enter context" in str(error):
             return run_anywhere(prim.numpy, *arrays, **params)
         if isinstance(error, OpError):

@@ -223,6 +223,11 @@ def _difference(
     return None
 
 
+def _plain_type(value: Any) -> type:
+    """Return the class of a value; of a tuple that an object wrapped, that of the tuple."""
+    return getattr(type(value), "plain_type", type(value))
+
+
 def _type_difference(first: Any, second: Any) -> tuple[bool, str] | None:
     one, other = kind_of(first), kind_of(second)
     if one == other == MAPPING:
@@ -237,7 +242,7 @@ def _type_difference(first: Any, second: Any) -> tuple[bool, str] | None:
         same = (type(first).__name__, first._fields) == (type(second).__name__, second._fields)
     else:
         lists = isinstance(first, list) and isinstance(second, list)  # of any class
-        same = lists or type(first) is type(second)
+        same = lists or _plain_type(first) is _plain_type(second)
     if same:
         return None
     return True, f"{_short(first)} and {_short(second)} are containers of different types"

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.dtypes import VARIANT, VARIANTS
 from talweg.core.transfers import fetch
 
 
@@ -44,6 +45,9 @@ class Tree:
 
     __slots__ = ()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return array_of_variant(self)
+
     def map_parts(self, function: Callable[[Any], Any]) -> Any:
         """Return the same structure with `function` of each of its parts in the part's place."""
         raise NotImplementedError
@@ -51,6 +55,35 @@ class Tree:
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
         """Return the form that structures with other values share, from that of the parts."""
         raise NotImplementedError
+
+
+def array_of_variant(value: Any) -> np.ndarray:
+    """Return a variant as the element of an array of rank 0, for kernels that move elements."""
+    array: Any = np.empty(1, VARIANTS)
+    array["variant"][0] = value  # as it is: with no index NumPy asks for its array, this one
+    return array.reshape(())
+
+
+def on_elements(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a kernel that moves elements of arrays, for variants."""
+
+    def run(*operands: Any, **params: Any) -> Any:
+        moved = [np.asarray(x) if is_variant(x) else x for x in operands]
+        return unwrap_element(kernel(*moved, **params))
+
+    return run
+
+
+def is_variant(value: Any) -> bool:
+    """Return whether a value is a variant, or what an eager tensor holds it in."""
+    return isinstance(value, Tree) or getattr(value, "dtype", None) is VARIANT
+
+
+def unwrap_element(value: Any) -> Any:
+    """Return the variant that is the element of an array of rank 0; other values as they are."""
+    if isinstance(value, (np.void, np.ndarray)) and not value.ndim and value.dtype == VARIANTS:
+        return value["variant"] if type(value) is np.void else value["variant"][()]
+    return value
 
 
 def kind_of(value: Any) -> Any:
@@ -69,18 +102,21 @@ def is_opaque(value: Any) -> bool:
 class List(Tree):
     """`size` elements, some of them absent (None)."""
 
-    __slots__ = ("_change", "_elements", "residuals", "size")
+    __slots__ = ("_change", "_elements", "dims", "residuals", "size")
 
     def __init__(self, size: int, elements: dict | list, residuals: ResidualArrays | None = None):
         self.size = size
+        self.dims: tuple | None = None  # of an element, for stacking none, where that is known
         self._elements: Any = elements  # a list, or a dict where few are present; None if older
         self._change: Any = None  # of an older version: (place, value, the next version)
         self.residuals = residuals  # what it is made of when somebody asks for an element
 
     @classmethod
-    def absent(cls, size: int) -> List:
-        """Return a list of absent elements."""
-        return cls(size, [None] * size)
+    def absent(cls, size: int, dims: tuple | None = None) -> List:
+        """Return a list of absent elements, which would have this shape."""
+        absent = cls(size, [None] * size)
+        absent.dims = dims
+        return absent
 
     @classmethod
     def of(cls, values: list) -> List:
@@ -126,6 +162,7 @@ class List(Tree):
         """Return the list with `value` as element `place`."""
         elements = self._own()
         newer = List(max(self.size, place + 1), elements)
+        newer.dims = self.dims
         self._change = (place, _read(elements, place), newer)
         self._elements = None
         _write(elements, place, value)

@@ -19,6 +19,7 @@ import numpy as np
 
 from talweg.core.dim_walks import atoms_of
 from talweg.core.dims import Atom, Dim, same_dims
+from talweg.core.dtypes import variant
 from talweg.core.errors import invalid
 from talweg.core.provenance import describe
 from talweg.core.roles import Role
@@ -26,6 +27,7 @@ from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder, sources_of
 from talweg.kernels.variable_updates import FETCHING
+from talweg.kernels.variants import on_elements
 from talweg.passes.optimize.factor_products import Factored, factor_additions
 from talweg.prims.random import streams
 
@@ -455,6 +457,8 @@ def _direct(step: Step) -> tuple[Any, tuple]:
         return None, step.inputs
     if step.kind == "plain":
         kernel = step.prim.numpy
+        if getattr(step.node.aval, "dtype", None) is variant and step.prim.effect is None:
+            kernel = on_elements(kernel)
         return (partial(kernel, **step.params) if step.params else kernel), step.inputs
     rule = step.params.get("rule")
     shape = step.params["variable"].shape if "variable" in step.params else None

@@ -107,3 +107,17 @@ def tensor_list_stack(
         element_dtype=element_dtype,
         num_elements=num_elements,
     )
+
+
+def tensor_list_push_back_batch(input_handles: Any, tensor: Any, name: str | None = None) -> Any:
+    """Return lists with a row of a tensor more, one for each."""
+    return _call("TensorListPushBackBatch", input_handles=input_handles, tensor=tensor)
+
+
+def tensor_list_concat_lists(
+    input_a: Any, input_b: Any, element_dtype: Any, name: str | None = None
+) -> Any:
+    """Return the elements of two lists, or of each pair of two arrays of lists."""
+    return _call(
+        "TensorListConcatLists", input_a=input_a, input_b=input_b, element_dtype=element_dtype
+    )

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.array.gathering import gather
+from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import look_up
+from talweg.api.host import call_on_contents
 from talweg.api.tensors import cast
-from talweg.core.dtypes import int32, int64
+from talweg.core.dtypes import int32, int64, variant
+from talweg.core.errors import invalid
 from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol, constant_of
+from talweg.kernels.variants import List
 from talweg.prims.bundle import list_resize
 from talweg.prims.lists import elements, parts
 from talweg.raw.operands import (
-    handle_of,
-    numbers_of,
     of_array,
     sizes_of,
 )
@@ -41,17 +43,23 @@ def _dims(shape: Any) -> tuple | None:
     return tuple([int(size) if size >= 0 else None for size in array])
 
 
+def _whole_dims(shape: Any) -> tuple | None:
+    """Return the element's shape if all of it is known."""
+    dims = _dims(shape)
+    return None if dims is None or None in dims else dims
+
+
 # -- TensorLists
 
 
 def reserve(element_shape: ShapeLike, num_elements: Any, element_dtype: DTypeLike) -> Any:
     """Return a list of elements that are not there yet."""
-    return elements.list_new(num_elements)
+    return elements.list_new(num_elements, dims=_whole_dims(element_shape))
 
 
 def empty(element_shape: ShapeLike, max_num_elements: Any, element_dtype: DTypeLike) -> Any:
     """Return a list without elements."""
-    return elements.list_new(of_array(0, int32))
+    return elements.list_new(of_array(0, int32), dims=_whole_dims(element_shape))
 
 
 def from_tensor(tensor: Tensor, element_shape: ShapeLike) -> Any:
@@ -101,11 +109,34 @@ def push(input_handle: Any, tensor: Tensor) -> Any:
 
 def push_to_each(input_handles: Any, tensor: Tensor) -> Any:
     """Push a row of a tensor to each of several lists."""
-    handles = list(numbers_of(input_handles).reshape(-1))
-    found = np.empty(len(handles), object)
-    for place, handle in enumerate(handles):
-        found[place] = push(handle_of(handle), tensor[place])._array
-    return of_array(found)
+    return _each_list(_push_rows, input_handles, tensor)
+
+
+def _push_rows(handles: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    if handles.shape != rows.shape[: handles.ndim]:
+        raise invalid("TW204", f"{handles.shape} lists, and rows in a tensor of shape {rows.shape}")
+    pushed = handles.reshape(-1).copy()
+    values = rows.reshape(len(pushed), *rows.shape[handles.ndim :])
+    for place, old in enumerate(pushed["variant"]):
+        pushed["variant"][place] = old.put(len(old), values[place])
+    return pushed.reshape(handles.shape)
+
+
+def _join_pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    if first.shape != second.shape:
+        raise invalid("TW204", f"lists of shape {first.shape} beside those of {second.shape}")
+    joined = first.reshape(-1).copy()
+    pairs = zip(joined["variant"].tolist(), second["variant"].reshape(-1).tolist())
+    for place, (one, other) in enumerate(pairs):
+        joined["variant"][place] = List.of(one.values() + other.values())
+        joined["variant"][place].dims = one.dims
+    return joined.reshape(first.shape)
+
+
+def _each_list(function: Any, handles: Any, other: Any) -> Any:
+    """Return the lists that a function makes of arrays of lists and another operand."""
+    joined = call_on_contents(function, [handles, other], variant)
+    return ensure_shape(joined, handles.shape)
 
 
 def pop(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> tuple:
@@ -146,7 +177,9 @@ def concat_elements(
 
 
 def join_lists(input_a: Any, input_b: Any, element_dtype: DTypeLike) -> Any:
-    """Return the elements of two lists, one after the other."""
+    """Return the elements of two lists, one after the other; of each pair of two arrays of them."""
+    if input_a.shape.rank != 0 or input_b.shape.rank != 0:
+        return _each_list(_join_pairs, input_a, input_b)
     start = elements.list_size(input_a)
     rows = elements.list_stack(input_b, dims=None, dtype=element_dtype, size=None)
     places = look_up("range")(elements.list_size(input_b)) + start

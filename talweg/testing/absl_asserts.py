@@ -7,10 +7,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from talweg.graph import structure
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Return whether two values are equal; an array and a number, whether all its elements are."""
+    return bool(np.all(x == y))
 
 
 class AbslAsserts:
@@ -73,7 +80,13 @@ class AbslAsserts:
         self, expected_seq: Any, actual_seq: Any, msg: str | None = None
     ) -> None:
         """Assert that both have the same elements, in any order and any number."""
-        self.assertEqual(set(expected_seq), set(actual_seq), msg)
+        first, second = list(expected_seq), list(actual_seq)
+        try:
+            self.assertEqual(set(first), set(second), msg)
+        except TypeError:  # arrays, which have no hash
+            lacking = [x for x in first if not any(_same(x, y) for y in second)]
+            surplus = [y for y in second if not any(_same(x, y) for x in first)]
+            self.assertEqual((lacking, surplus), ([], []), msg)
 
     def assertContainsSubset(
         self, expected_subset: Any, actual_set: Any, msg: str | None = None

@@ -58,6 +58,8 @@ def evaluate_nest(tensors: object) -> Any:
 
 
 def _evaluate_leaf(leaf: object) -> Any:
+    if callable(leaf) and not is_tensor_like(leaf):
+        return evaluate_nest(leaf())
     if isinstance(leaf, IndexedSlices):
         parts = (leaf.values, leaf.indices, leaf.dense_shape)
         return IndexedSlicesValue(
@@ -80,7 +82,10 @@ def _array(value: object) -> np.ndarray:
         value = evaluate_nest(value)
         if isinstance(value, (list, tuple)) and any(map(is_tensor_like, structure.flatten(value))):
             value = tensor(value).numpy()
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths are compared as lists
+        array = np.array(value, dtype=object)
     if array.dtype.name in EXTENDED:
         array = array.astype(np.float32)
     return array

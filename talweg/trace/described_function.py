@@ -21,7 +21,6 @@ from talweg.trace.function_type import (
     derive_captured_spec,
     dtype_or_none,
     output_spec,
-    parameter_name,
     shape_or_none,
 )
 from talweg.trace.result_structure import is_plain_nest
@@ -125,8 +124,7 @@ class DescribedFunction:
         TensorSpec(shape=(None,), dtype=tf.float32, name=None)
         """
         parameters = [
-            Parameter(parameter_name(name), kind, annotation=value)
-            for name, kind, value in self.parameters
+            Parameter(name, kind, annotation=value) for name, kind, value in self.parameters
         ]
         function_type = FunctionType(parameters, return_annotation=self.output_specs)
         function_type.flat_inputs = list(self.flat_inputs)
@@ -150,7 +148,7 @@ class DescribedFunction:
                 and (found[-1].default is not Parameter.empty)
             ):
                 found = [part.replace(default=Parameter.empty) for part in found]
-            found.append(inspect.Parameter(parameter_name(name), kind, default=default))
+            found.append(inspect.Parameter(name, kind, default=default))
         return inspect.Signature(found)
 
     @property

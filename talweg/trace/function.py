@@ -28,6 +28,7 @@ from talweg.graph import structure
 from talweg.trace.compiler_ir import compiler_ir
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.exchange import may_be_shared
+from talweg.trace.function_type import list_keywords
 from talweg.trace.input_signature import check_signature, fit_argument, signature_key
 from talweg.trace.library_attributes import FunctionAttributes
 from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrap_method
@@ -233,18 +234,21 @@ class Function(FunctionAttributes):
             concrete, taken = self._find(args, kwargs)
             self._step = concrete.step
             if not kwargs:
+                count = -1 if taken.variables else len(taken.tensors)  # those of defaults, too
                 if all([type(x) is EagerTensor for x in args]):  # or nothing at all
-                    self._remember(concrete, [(x.dtype, x.shape) for x in map(nearest, args)])
+                    kinds = [(x.dtype, x.shape) for x in map(nearest, args)]
+                    self._remember(concrete, kinds, count == len(args))
                 elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
-                    self._remember(concrete, [type(args[0]), args[0].trace_key])
+                    whole = count == len(args[0]._flat_components())
+                    self._remember(concrete, [type(args[0]), args[0].trace_key], whole)
             return concrete.call_flat(taken.tensors, taken.variables)
         except Exception as error:
             pass_out(error)
             raise
 
-    def _remember(self, concrete: ConcreteFunction, key: list) -> None:
-        """Cache the fast path to the trace for arguments like these."""
-        if self.input_signature is None and dispatch.context.base is None:
+    def _remember(self, concrete: ConcreteFunction, key: list, whole: bool) -> None:
+        """Cache the fast path to the trace for arguments like these, if they are all it takes."""
+        if whole and self.input_signature is None and dispatch.context.base is None:
             if len(self._fast) >= TRACES:
                 self._fast.clear()
             self._fast[tuple(key)] = concrete
@@ -453,7 +457,7 @@ class Function(FunctionAttributes):
             (name, kinds.get(name, inspect.Parameter.POSITIONAL_ONLY), value)
             for name, value in zip(names, args)
         ]
-        return found + [(key, inspect.Parameter.KEYWORD_ONLY, kwargs[key]) for key in kwargs]
+        return found + list_keywords(kwargs)
 
     def _trace(self, tree: Any, specs: list, names: list, taken: Taken) -> ConcreteFunction:
         function = self._python_function

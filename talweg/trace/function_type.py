@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from keyword import iskeyword
 from typing import Any
 
 from talweg.core.dtypes import resource
@@ -43,12 +42,17 @@ class FunctionType(inspect.Signature):
         return self.return_annotation
 
 
-def parameter_name(name: str) -> str:
-    """Return the name of a parameter for a keyword, which may be any text: `f(**{"0/x": y})`."""
-    if name.isidentifier() and not iskeyword(name):
-        return name
-    plain = "".join([letter if letter.isalnum() else "_" for letter in name])
-    return plain if plain[:1].isalpha() and not iskeyword(plain) else f"arg_{plain}"
+def sanitize_arg_name(name: str) -> str:
+    """Return a name of a tensor as the name of a parameter: "0/x" as "arg_0_x"."""
+    text = "".join([character if character.isalnum() else "_" for character in name])
+    return text if text[:1].isalpha() else f"arg_{text}"
+
+
+def list_keywords(values: dict[str, Any]) -> list[tuple]:
+    """Return the name, the kind and the value of parameters that are given by name."""
+    names = [key if key.isidentifier() else sanitize_arg_name(key) for key in values]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [(name, kind, value) for name, value in zip(names, values.values())]
 
 
 def shape_or_none(spec: TensorSpec) -> Any:

@@ -20,6 +20,7 @@ from talweg.core.hooks import hooks
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import wrap
+from talweg.kernels.variants import unwrap_element
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.host import act, host_call, taped_call, taped_pull
 from talweg.trace.synchronization import find_used_by, synchronized
@@ -65,6 +66,8 @@ class NumpyCall:
             )
 
     def _array(self, value: np.generic | np.ndarray, dtype: DType) -> Any:
+        if dtype is variant:
+            return unwrap_element(value)
         if dtype.name == "string":
             array = np.asarray(convert_to_tensor(value, dtype)._array)
         else:

@@ -359,6 +359,32 @@ def test_an_array_in_an_assertion_is_as_it_was_when_traced():
         f(tf.constant([7.0, 2.0]))
 
 
+@pytest.mark.parametrize("given", [0, 1])
+@pytest.mark.parametrize("default", [tf.constant([1.0, 2.0]), tf.Variable([1.0, 2.0]), 2.0])
+def test_defaults_count_in_repeated_calls(default, given):
+    captured, x = tf.constant(1.0), tf.constant([4.0, 8.0])
+
+    @tf.function
+    def of_none(y=default):
+        return tf.broadcast_to(captured, [2]) + y
+
+    @tf.function
+    def of_one(x, y=default):
+        return tf.broadcast_to(captured, [2]) + x * y
+
+    function, arguments = (of_one, [x]) if given else (of_none, [])
+    expected = 1 + (x if given else 1) * tf.convert_to_tensor(default)
+    for _ in range(4):  # a call like one before takes the short way to its trace
+        np.testing.assert_allclose(function(*arguments), tf.broadcast_to(expected, [2]))
+
+
+def test_defaults_count_beside_ragged_arguments():
+    rows, shift = tf.ragged.constant([[1.0], [2.0, 3.0]]), tf.constant(1.0)
+    function = tf.function(lambda x, y=shift: x.flat_values + y)
+    for _ in range(4):
+        np.testing.assert_allclose(function(rows), [2.0, 3.0, 4.0])
+
+
 def test_functions_without_arguments_find_their_trace_at_once(monkeypatch):
     variable = tf.Variable(2.0)
     doubled = tf.function(lambda: 2.0 * variable)

@@ -14,16 +14,17 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export, look_up
-from talweg.api.host import numpy_function
+from talweg.api.host import call_on_contents, numpy_function
 from talweg.api.resources import TrackableResource
 from talweg.api.strings.mapping import map_strings
 from talweg.core import dispatch
-from talweg.core.dtypes import DType, as_dtype, int64, string
+from talweg.core.dtypes import VARIANTS, DType, as_dtype, int64, string, variant
 from talweg.core.errors import FailedPreconditionError, compose, invalid, type_error, value_error
 from talweg.core.locking import new_lock
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
+from talweg.graph.symbol import Symbol
 from talweg.kernels.strings.native import MANY, Numbering
 from talweg.prims.strings.mapping import Rule
 
@@ -65,8 +66,11 @@ class Table(LookupInterface, TrackableResource):
             if not (hasattr(default, "dtype") and hasattr(default, "numpy")):
                 default = convert_to_tensor(default, self.value_dtype)
         self.default_value, self.name = default, name
+        self._value_dims = tuple(default.shape)
         self.serial = uuid.uuid4().hex  # tells it from all others, in files too
-        self._default = default.numpy()
+        self._default: Any = None  # of a table of variants, or one of a graph
+        if type(default) is not Symbol and self.value_dtype is not variant:
+            self._default = default.numpy()
         self._found: dict = {}
         self._numbering: Any = None  # of the keys as they are, and the values in that order
         self._lock = new_lock()
@@ -79,7 +83,7 @@ class Table(LookupInterface, TrackableResource):
         """Look up many keys at once; None where that is not worthwhile."""
         numbering = self._numbering
         if numbering is None:
-            if keys.size < MANY or 4 * keys.size < len(self._found):
+            if keys.size < MANY or 4 * keys.size < len(self._found) or self._default is None:
                 return None
             own, values = self.contents()
             filled = np.concatenate([values, np.asarray(self._default)[None].astype(values.dtype)])
@@ -95,26 +99,37 @@ class Table(LookupInterface, TrackableResource):
     def _count_keys(self) -> np.ndarray:
         return np.array(len(self._found), np.int64)
 
+    def _call(self, function: Any, operands: list, dtypes: Any) -> Any:
+        """Build the operation that calls a function of arrays, which are of variants perhaps."""
+        call = call_on_contents if self.value_dtype is variant else numpy_function
+        return call(function, operands, dtypes)
+
     def size(self, name: str | None = None) -> Any:
         """Return the number of keys, int64."""
         return ensure_shape(numpy_function(self._count_keys, [], int64), [])
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all keys and all values as arrays, in the order in which they came."""
-        kinds = [
-            object if dtype is string else dtype.numpy_dtype
-            for dtype in (self.key_dtype, self.value_dtype)
-        ]
         with self._lock:
             pairs = list(self._found.items())
-        keys = np.array([key for key, _ in pairs], kinds[0])
-        values = np.array([value for _, value in pairs], kinds[1])
-        return keys, values.reshape(len(keys), *np.shape(self._default))
+        keys = np.array([key for key, _ in pairs], _kind_of(self.key_dtype))
+        values: Any = np.empty((len(keys), *self._value_dims), _kind_of(self.value_dtype))
+        into = values["variant"] if self.value_dtype is variant else values
+        for place, (_, value) in enumerate(pairs):
+            into[place] = value
+        return keys, values
 
     def export(self, name: str | None = None) -> tuple:
         """Return all keys and all values."""
-        keys, values = numpy_function(self.contents, [], [self.key_dtype, self.value_dtype])
-        return ensure_shape(keys, [None]), ensure_shape(values, [None, *np.shape(self._default)])
+        keys, values = self._call(self.contents, [], [self.key_dtype, self.value_dtype])
+        return ensure_shape(keys, [None]), ensure_shape(values, [None, *self._value_dims])
+
+
+def _kind_of(dtype: DType) -> Any:
+    """Return the NumPy dtype of keys or values."""
+    if dtype is variant:
+        return VARIANTS
+    return object if dtype is string else dtype.numpy_dtype
 
 
 @export("lookup.StaticHashTable")
@@ -229,18 +244,20 @@ class MutableHashTable(Table):
             self._write(restored_tensors["-keys"].numpy(), restored_tensors["-values"].numpy())
 
     def _write(self, keys: np.ndarray, values: np.ndarray) -> None:
-        expected = (*keys.shape, *np.shape(self._default))
+        expected = (*keys.shape, *self._value_dims)
         if values.shape != expected:
             raise invalid("TW204", f"Expected shape {expected} for value, got {values.shape}")
-        values = values.reshape(keys.size, *np.shape(self._default))
+        values = values.reshape(keys.size, *self._value_dims)
         with self._lock:
             self._forget_numbering()
+            if self.value_dtype is variant:
+                values = values["variant"]
             self._found.update(zip(keys.reshape(-1).tolist(), values))
 
     def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Any:
         """Give the keys these values, in place of those they had."""
         keys, values = self._check(keys), tensor(values, self.value_dtype)
-        return numpy_function(self._write, [keys, values], [])
+        return self._call(self._write, [keys, values], [])
 
     def _drop(self, keys: np.ndarray) -> None:
         with self._lock:
@@ -253,19 +270,21 @@ class MutableHashTable(Table):
         return numpy_function(self._drop, [self._check(keys)], [])
 
     def _read(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
-        shape = np.shape(self._default)
+        shape = self._value_dims
         with self._lock:
             whole = self._take_values(keys) if default is self._default else None
         if whole is not None:
             return whole
         flat = keys.reshape(-1).tolist()
         given = np.broadcast_to(default, (len(flat), *shape)) if len(flat) else []
-        kind = object if self.value_dtype is string else self.value_dtype.numpy_dtype
-        found = np.empty((len(flat), *shape), kind)
+        values: Any = np.empty((len(flat), *shape), _kind_of(self.value_dtype))
+        into = values
+        if self.value_dtype is variant and flat:
+            into, given = values["variant"], np.atleast_1d(given)["variant"]
         with self._lock:
-            for place, (key, other) in enumerate(zip(flat, given)):
-                found[place] = self._found.get(key, other)
-        return found.reshape((*keys.shape, *shape))
+            for row, (key, other) in enumerate(zip(flat, given)):
+                into[row] = self._found.get(key, other)
+        return values.reshape((*keys.shape, *shape))
 
     def lookup(
         self, keys: Any, dynamic_default_values: TensorLike | None = None, name: str | None = None
@@ -277,8 +296,6 @@ class MutableHashTable(Table):
         if isinstance(keys, SparseTensor):
             return keys.with_values(self.lookup(keys.values, dynamic_default_values))
         given = self.default_value if dynamic_default_values is None else dynamic_default_values
-        values = numpy_function(
-            self._read, [keys, tensor(given, self.value_dtype)], self.value_dtype
-        )
+        values = self._call(self._read, [keys, tensor(given, self.value_dtype)], self.value_dtype)
         sizes = [size if isinstance(size, int) else None for size in keys.dims]
-        return ensure_shape(values, [*sizes, *np.shape(self._default)])
+        return ensure_shape(values, [*sizes, *self._value_dims])

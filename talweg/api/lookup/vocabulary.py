@@ -166,7 +166,7 @@ class DenseHashTable(MutableHashTable):
 
     def _restore_from_tensors(self, restored_tensors: dict) -> None:
         keys = restored_tensors["-keys"].numpy().reshape(-1)
-        values = restored_tensors["-values"].numpy().reshape(len(keys), *np.shape(self._default))
+        values = restored_tensors["-values"].numpy().reshape(len(keys), *self._value_dims)
         kept = (keys != self._empty) & (keys != self._deleted)
         with self._lock:
             self._found.clear()

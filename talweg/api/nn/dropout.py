@@ -37,15 +37,23 @@ def _drop(x: Any, rate: Any, noise_shape: object, sample: Sampler, function: str
             f"{function}: x has dtype {x.dtype.name}",
             "a floating dtype, since the elements that stay are scaled",
         )
+    divisor = _divisor(rate, x.dtype)
     rate = _check_rate(rate, x, function)
     shape = _noise_shape(noise_shape, x, function)
     if type(rate) is float and rate == 0.0:
         return x
     keep = greater_equal(tensor(sample(shape, x.dtype)), rate)
-    scaled = x * (1.0 / (1.0 - rate))
+    scaled = x * (1.0 / (1.0 - rate)) if divisor is None else x / divisor
     if type(shape) is tuple and not same_dims(shape, x.dims):
         keep = broadcast_to(keep, shape=x.dims)
     return select(keep, scaled, zeros_of(x))
+
+
+def _divisor(rate: Any, dtype: DType) -> Any:
+    """Return 1 - rate of a tensor, by which TensorFlow divides; None for a number."""
+    if isinstance(rate, (Tensor, Variable)) and not rate.shape.rank and rate.dtype is dtype:
+        return 1.0 - rate
+    return None
 
 
 def _check_rate(rate: Any, x: Tensor, function: str) -> Any:

@@ -7,6 +7,7 @@ Sak et al. 2014 (projection), Cho et al. 2014 (GRU).
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -175,7 +176,14 @@ class LayerCell(RNNCell):
         **kwargs: object,
     ) -> Any:
         """Return the output and the next state."""
+        if "training" in kwargs and not self._takes_training():
+            del kwargs["training"]
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
+
+    def _takes_training(self) -> bool:
+        """Return whether `call` has a use for `training`, which layers around it pass to all."""
+        parameters = inspect.signature(self.call).parameters.values()
+        return any(p.name == "training" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def depth_of(shape: object, cell: LayerCell) -> int:

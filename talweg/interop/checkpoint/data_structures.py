@@ -233,8 +233,17 @@ class _DictWrapper(TrackableDataStructure, dict):
 class _TupleWrapper(TrackableDataStructure):
     """A tuple whose elements are children."""
 
+    plain_type: Any = tuple  # as which nests know it
+
+    def __new__(cls, original_wrapped_tuple: Any = ()) -> Any:
+        """Return a tuple as one whose elements are children."""
+        return _wrap_tuple(original_wrapped_tuple)
+
+    def __init__(self, *args: object, **kwargs: object):
+        super().__init__()
+
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        plain = type(self).__mro__[2]
+        plain = self.plain_type
         values = tuple(self)  # type: ignore[arg-type, call-overload]
         return (plain, (values,)) if plain is tuple else (plain, values)
 
@@ -248,7 +257,7 @@ _tuples: dict[type, type] = {}
 def _wrap_tuple(value: tuple) -> Any:
     kind = type(value)
     if kind not in _tuples:
-        names = {"__module__": kind.__module__}
+        names = {"__module__": kind.__module__, "plain_type": kind}
         _tuples[kind] = type(kind.__name__, (_TupleWrapper, kind), names)
     parts = [wrap_or_unwrap(part) for part in value]
     return tuple.__new__(_tuples[kind], parts)

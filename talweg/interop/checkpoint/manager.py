@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from talweg.api.export import export
+from talweg.compat_v1.global_steps import global_step
+from talweg.compat_v1.sessions.session import get_default_session
 from talweg.compat_v1.train.checkpoints import (
     STATE_FILE,
     CheckpointState,
@@ -17,8 +19,17 @@ from talweg.compat_v1.train.checkpoints import (
     write_state,
 )
 from talweg.core.errors import value_error
+from talweg.eager.graph_variable import GraphVariable
+from talweg.graph.symbol import Symbol
 from talweg.interop.checkpoint.checkpoint import Checkpoint
 from talweg.interop.checkpoint.options import CheckpointOptions
+
+
+def _present_number(number: Any) -> int:
+    """Return an int, or the value of a tensor or variable, in the default session if one is."""
+    if isinstance(number, (Symbol, GraphVariable)):
+        return global_step(get_default_session(), number)
+    return int(number)
 
 
 @export("train.CheckpointManager", "compat.v1.train.CheckpointManager")
@@ -125,7 +136,8 @@ class CheckpointManager:
             return None
 
         def write(number: int) -> str:
-            number = number if checkpoint_number is None else int(checkpoint_number)
+            if checkpoint_number is not None:
+                number = _present_number(checkpoint_number)
             prefix = os.path.join(self._directory, f"{self._name}-{number}")
             return self._checkpoint.write(prefix, options=options)
 

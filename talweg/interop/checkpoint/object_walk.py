@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from talweg.core.errors import value_error
 from talweg.core.tracking import EXPLICIT, UNTRACKED, AutoTrackable, Trackable
@@ -69,9 +69,14 @@ def _parts(container: Any) -> dict[str, Any]:
     return {name: part for name, part in named.items() if has_state(part)}
 
 
+_look_up = Trackable._lookup_dependency
+
+
 def child(obj: object, name: str) -> Any:
     """Return the child of a name, or None; containers count even while they are empty."""
     found = children(obj).get(name)
+    if found is None and getattr(type(obj), "_lookup_dependency", _look_up) is not _look_up:
+        found = cast("Any", obj)._lookup_dependency(name)  # a library's, which may make it now
     if found is None and isinstance(obj, AutoTrackable) and EXPLICIT not in obj.__dict__:
         value = vars(obj).get(name)
         return value if _may_be_child(obj, name, value) else None

@@ -24,7 +24,7 @@ class CheckpointLoadStatus:
     def assert_consumed(self) -> CheckpointLoadStatus:
         """Raise AssertionError unless all objects got values and all saved values were taken."""
         restoration = self._restoration
-        catch_up()
+        self.assert_existing_objects_matched()
         for number, node in enumerate(restoration.nodes):
             if node.attributes and number not in restoration.objects:
                 names = ", ".join([attribute.key for attribute in node.attributes])
@@ -43,7 +43,7 @@ class CheckpointLoadStatus:
                 "Unused attributes in these objects (the attributes exist in the checkpoint but "
                 f"were not restored):{lines}"
             )
-        return self.assert_existing_objects_matched()
+        return self
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
         """Raise AssertionError unless all variables and other objects with state now got

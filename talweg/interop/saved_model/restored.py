@@ -27,6 +27,7 @@ from talweg.interop.saved_model.parameters import signature_of
 from talweg.interop.saved_model.structured_values import read
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.function import Function
+from talweg.trace.function_type import list_keywords, sanitize_arg_name
 from talweg.trace.signature import ArgumentPlace, Container
 
 RULES = importing.RULES  # they are registered where this is imported
@@ -69,13 +70,12 @@ class SavedTrace:
         message: Any,
         functions: dict[str, Any],
         capture: Callable[[int], Any],
-        seed: Any = None,
         kind: type[ConcreteFunction] = ConcreteFunction,
     ):
         self.name, self.message, self.functions, self.capture = name, message, functions, capture
-        self.seed = seed  # that of the graph in which the model was loaded
         self.kind = kind
         self.parameters: inspect.Signature | None = None
+        self.seed: int | None = None  # of the graph in which the model was loaded
 
     @functools.cached_property
     def signature(self) -> tuple:
@@ -101,11 +101,11 @@ class SavedTrace:
             captured = [entering(self.capture(n)) for n in self.message.bound_inputs]
             return builder.apply(self.name, [*inputs, *captured], origin)
 
-        graph = TraceGraph(self.name)
-        graph.seed = self.seed
-        concrete = self.kind(plain_name(self.name), graph, tree, specs)
+        concrete = self.kind(plain_name(self.name), TraceGraph(self.name), tree, specs)
         concrete.trace_flat(run, names, read(self.message.output_signature))
-        concrete.structured_input_signature = self.signature
+        keywords = {name: value for name, _, value in list_keywords(kwargs)}
+        concrete.structured_input_signature = args, keywords
+        concrete.graph.seed = self.seed
         concrete.parameters = _format_parameters(self.parameters, self.signature)
         return concrete
 
@@ -156,7 +156,7 @@ def _format_parameters(parameters: inspect.Signature | None, signature: tuple) -
         )
         for nth, value in enumerate(args)
     ]
-    return shown + [(key, kinds.KEYWORD_ONLY, value) for key, value in kwargs.items()]
+    return shown + list_keywords(kwargs)
 
 
 # -- the choice of a trace
@@ -304,7 +304,9 @@ class RestoredSignature(ConcreteFunction):
                 f"{self.name}({', '.join(names)}) takes "
                 f"{min(1, len(names))} positional arguments, got {len(args)}.",
             )
-        given = {**dict(zip(names, args)), **kwargs}
+        named = {sanitize_arg_name(name): name for name in names}
+        given = dict(zip(names, args))
+        given |= {named.get(key, key): value for key, value in kwargs.items()}
         missing = [name for name in names if name not in given]
         unknown = [name for name in given if name not in names]
         if missing or unknown:

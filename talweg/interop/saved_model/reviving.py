@@ -286,8 +286,9 @@ class Reviver:
             if name not in self.message.concrete_functions:
                 raise value_error("TW509", f"the function {name!r} of {self.folder} is missing")
             found = self.traces[name] = SavedTrace(
-                name, self.message.concrete_functions[name], self.functions, self.get, self.seed
+                name, self.message.concrete_functions[name], self.functions, self.get
             )
+            found.seed = self.seed
         return found
 
     def _function(self, number: int, node: Node) -> RestoredFunction:

@@ -107,7 +107,8 @@ def _write_type_spec(spec: TypeSpec, message: Any) -> None:
     name = type(spec).__name__
     number = next((number for number, known in CLASSES.items() if known == name), None)
     if number is None:
-        raise value_error("TW509", f"{spec!r} has no form in a saved model")
+        _write_registered(spec, message)
+        return
     message.type_spec_class = number
     message.type_spec_class_name = name
     _write(spec._serialize(), message.type_state)
@@ -115,8 +116,23 @@ def _write_type_spec(spec: TypeSpec, message: Any) -> None:
     message.num_flat_components = 1 if parts is None else len(parts())
 
 
+def _write_registered(spec: TypeSpec, message: Any) -> None:
+    """Write a spec of a library's class, which it registered under a name."""
+    name = _registered_name(spec)
+    if name is None:
+        raise value_error("TW509", f"{spec!r} has no form in a saved model")
+    message.type_spec_class = REGISTERED
+    message.type_spec_class_name = name
+    _write(spec._serialize(), message.type_state)
+    message.num_flat_components = len(spec.part_specs())
+
+
+def _registered_name(spec: TypeSpec) -> str | None:
+    return next((name for name, known in extension.REGISTERED.items() if known is type(spec)), None)
+
+
 def _write_extension_type(spec: ExtensionTypeSpec, message: Any) -> None:
-    name = next((name for name, known in extension.REGISTERED.items() if known is type(spec)), None)
+    name = _registered_name(spec)
     if name is None:
         kind = spec.value_type.__name__
         raise value_error(
@@ -196,6 +212,8 @@ def _read_type_spec(message: Any) -> Any:
             )
         return known._deserialize(read(message.type_state))
     name = CLASSES.get(message.type_spec_class)
+    if name is None and registered in extension.REGISTERED:
+        return extension.REGISTERED[registered]._deserialize(read(message.type_state))
     if name is None:
         raise value_error(
             "TW509",

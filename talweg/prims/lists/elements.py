@@ -94,13 +94,13 @@ class list_new:
     batch = LOOP
     memory = "none"
 
-    def infer(size):
+    def infer(size, *, dims=None):
         return _LIST
 
-    def numpy(size: np.ndarray):
+    def numpy(size: np.ndarray, *, dims=None):
         if int(size) < 0:
             raise invalid("TW205", f"The num_elements to reserve is {int(size)}", "at least 0")
-        return List.absent(int(size))
+        return List.absent(int(size), dims)
 
 
 @primitive
@@ -304,7 +304,7 @@ class list_stack:
         return Aval(None if dims is None else (size, *dims), dtype)
 
     def numpy(values, *, dims, dtype, size=None):
-        return stack_elements(values.values(), dims, dtype)
+        return stack_elements(values.values(), values.dims if dims is None else dims, dtype)
 
     def batch(count, kinds, values, *, dims, dtype, size=None):
         if UNEVEN in kinds:
