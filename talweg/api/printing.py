@@ -45,7 +45,7 @@ _ESCAPES = {ord(c): "\\" + letter for c, letter in zip("\n\r\t\"'\\", "nrt\"'\\"
 _ESCAPES |= {code: f"\\{code:03o}" for code in (*range(32), 127) if code not in _ESCAPES}
 
 
-def element(value: Tensor, quoted: bool = False, errors: str = "backslashreplace") -> str:
+def element(value: Any, quoted: bool = False, errors: str = "backslashreplace") -> str:
     """Format one element of a tensor; quoted strings are escaped as in C.
 
     errors: what becomes of bytes that are not UTF-8, as for `bytes.decode`.
@@ -94,6 +94,29 @@ def _format_nested(array: np.ndarray, summarize: int, depth: int, errors: str) -
         between = "\n" * (array.ndim - 1) + " " * depth
     first = between if summarize == 0 and size else ""  # nothing stands before the dots
     return "[" + first + between.join(parts) + "]"
+
+
+def first_elements(array: np.ndarray, count: int) -> str:
+    """Return the first `count` elements of an array (-1: all), as Assert shows them."""
+    if array.ndim == 0:
+        return element(array[()]) if count else "..."
+    count = array.size if count < 0 else count
+    text, _ = _first(array, count)
+    return text + "..." if array.ndim > 1 and count < array.size else text
+
+
+def _first(array: np.ndarray, left: int) -> tuple[str, int]:
+    """Return the first `left` elements as text, and how many of so many are not there."""
+    if array.ndim == 1:
+        shown = " ".join(map(element, array[:left]))
+        return shown + "..." if left < len(array) else shown, max(left - len(array), 0)
+    parts = []
+    for item in array:
+        if not left:
+            break
+        text, left = _first(item, left)
+        parts.append(f"[{text}]")
+    return "".join(parts), left
 
 
 class _Place:

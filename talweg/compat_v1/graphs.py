@@ -50,9 +50,7 @@ _bottom = carry_context(_Bottom())
 @export("compat.v1.get_default_graph")
 def get_default_graph() -> Any:
     """Return the graph operations go to: the one entered last, or this thread's own, made on first
-    use.
-
-    While a function is traced, and no graph was entered outside of it, that of the function.
+    use; that of the function while one is traced.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default() as graph:
@@ -60,10 +58,7 @@ def get_default_graph() -> Any:
     True
     """
     base = dispatch.context.base
-    while base is not None and base.building_function:
-        base = base.outer
-    traced = dispatch.context.base if base is None else None
-    return default_graph() if traced is None else traced
+    return default_graph() if base is None else base
 
 
 @implement_hook("default_graph")

@@ -40,6 +40,7 @@ class State:
         "meshes",
         "observer",
         "plain",
+        "seed",
         "variable",
         "variable_maker",
     )
@@ -48,6 +49,7 @@ class State:
         self.busy = 0
         self.lock = threading.Lock()
         self.meshes = False  # whether tensors may be shared out among devices
+        self.seed: Any = None  # the global one (`eager/randomness.py`), with which traces begin
         self.evaluate: Any = None
         self.plain: Any = None
         self.variable: Any = None

@@ -89,9 +89,8 @@ def algorithm_kind(alg: str) -> Algorithm:
 
 
 class _Global:
-    """The global seed of the process, as in TensorFlow, and the numbers made of it."""
+    """The numbers made of the global seed, which is `dispatch.state.seed`."""
 
-    seed: Any = None
     numbers: Any = None
 
 
@@ -111,7 +110,7 @@ def set_seed(seed: int) -> None:
         seed = np.asarray(seed).item()
     if seed is not None and not isinstance(seed, (int, float)):
         raise type_error("TW104", f"set_seed: seed must be an integer, got {seed!r}")
-    _global.seed = seed
+    dispatch.state.seed = seed
     _global.numbers = random.Random(seed)
     streams.forget()
     STATE.streams.clear()
@@ -119,7 +118,7 @@ def set_seed(seed: int) -> None:
 
 def global_seed() -> Any:
     """Return the global seed; None without one."""
-    return _global.seed
+    return dispatch.state.seed
 
 
 @contextmanager
@@ -140,8 +139,8 @@ def get_seed(own: int | None) -> tuple[int, int]:
     if own is not None:
         own = _integer_seed(own)
     graph = dispatch.context.base
-    seed = seed_of_graph(graph) if graph is not None else getattr(_first, "seed", None)
-    seed = _global.seed if seed is None and graph is None else seed
+    seed = graph.seed if graph is not None else getattr(_first, "seed", None)
+    seed = dispatch.state.seed if seed is None and graph is None else seed
     if seed is not None:
         if own is None:
             own = _next_number(graph)
@@ -160,17 +159,6 @@ def _next_number(graph: FunctionGraph | None) -> int:
     number = graph.extras.get("random_operations", 0)
     graph.extras["random_operations"] = number + 1
     return number
-
-
-def seed_of_graph(graph: FunctionGraph) -> Any:
-    """Return the seed in force while `graph` is built:
-    its own, of the graph around, or the global one.
-    """
-    while graph is not None:
-        if graph.seed is not None or not hasattr(graph, "outer"):
-            return graph.seed
-        graph = graph.outer
-    return _global.seed
 
 
 def set_seed_of_graph(graph: Graph, seed: int) -> None:

@@ -49,6 +49,10 @@ class FunctionGraph(Graph):
     def __init__(self, name: str = "function", as_v1: bool = False):
         self.outer = dispatch.context.base
         super().__init__()
+        # That of the trace's beginning, as in TensorFlow: a seed that is set meanwhile is later.
+        self.seed = dispatch.state.seed if self.outer is None else self.outer.seed
+        if self.outer is not None:
+            self.collections, self.shares_collections = self.outer.collections, True
         self.function_name = name
         self.building_function = not as_v1
         self.inputs: list[Node] = []

@@ -52,8 +52,6 @@ class BodyGraph(FunctionGraph):
     def __init__(self, name: str, inside: frozenset = frozenset()):
         base = dispatch.context.base
         super().__init__(name, as_v1=base is not None and not base.building_function)
-        if base is not None:
-            self.collections, self.shares_collections = base.collections, True
         self.inside = inside  # variables that must be read here, not outside
         self.results: list[Symbol | None] = []
         self.recorders = dispatch.context.recorders

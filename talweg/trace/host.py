@@ -2,24 +2,32 @@
 
 `later` keeps a call as an operation without a result.  `asserting` makes an assertion of values one
 in graphs; what a graph knows is checked at once, as TensorFlow does.
+
+A file has no Python: there an assertion is a condition, computed by other operations, and tensors
+that are shown unless it holds.  `requirements_of` finds them by running the assertion in a graph of
+its own, where it tells its condition to `requirements` and looks at no value.  So the condition
+costs nothing in a graph that is not written.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from talweg.core import dispatch
+from talweg.core.aval import Aval
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError
 from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
 from talweg.graph import structure
+from talweg.graph.subgraph import Body
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.host import act
 from talweg.prims.state import group
+from talweg.trace.bodies import BodyGraph
 from talweg.trace.opaque_calls import Hole, Parts
 from talweg.transform.batch import BatchTensor
 
@@ -49,9 +57,8 @@ class Later:
         operands, self.operands = self.operands, []
         return operands
 
-    def fill(self, arrays: Any) -> tuple:
-        """Return the arguments with these arrays in place of the tensors."""
-        tensors = [wrap(array) for array in arrays]
+    def fill(self, tensors: list) -> tuple:
+        """Return the arguments with these tensors filled in."""
 
         def fill(leaf: object) -> Any:
             if type(leaf) is Parts:
@@ -62,7 +69,7 @@ class Later:
 
     def __call__(self, *arrays: object) -> Any:
         """Call the function; assertions of shapes fail as operations do."""
-        args, kwargs = self.fill(arrays)
+        args, kwargs = self.fill([wrap(array) for array in arrays])
         context = dispatch.context
         before = context.base, context.recorders
         context.base, context.recorders = None, ()
@@ -86,10 +93,16 @@ def acts_later(*given: object) -> bool:
     return any([type(leaf) is BatchTensor for leaf in leaves])
 
 
-def later(function: Callable[..., Any], args: tuple, kwargs: dict, tf_type: str) -> Any:
+def later(
+    function: Callable[..., Any],
+    args: tuple,
+    kwargs: dict,
+    tf_type: str,
+    name: str | None = None,
+) -> Any:
     """Build an operation that calls `function` with the arguments' values when it runs."""
     call = Later(function, args, kwargs, tf_type)
-    return _operation_of(act(*call.take_operands(), call=call))
+    return _set_name(_operation_of(act(*call.take_operands(), call=call)), name)
 
 
 def _operation_of(done: Any) -> Any:
@@ -138,7 +151,7 @@ def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _eagerly(function: Callable[..., Any], call: Later, arrays: list) -> None:
     """Call it now, with its own errors."""
-    args, kwargs = call.fill(arrays)
+    args, kwargs = call.fill([wrap(array) for array in arrays])
     context = dispatch.context
     before, context.base = context.base, None
     try:
@@ -159,6 +172,73 @@ def _set_name(operation: Any, name: str | None) -> Any:
     if name and operation is not None:
         operation.graph.label(operation.node, name)
     return operation
+
+
+# -- assertions that are written
+
+
+class Requirement(NamedTuple):
+    """What an assertion requires: `data` is shown unless `condition` is true everywhere."""
+
+    condition: Any
+    data: list
+    summarize: int | None
+
+
+class RequirementGraph(BodyGraph):
+    """The graph in which an assertion tells what it requires.
+
+    names: what its operands are called in the graph that is written.
+    """
+
+    def __init__(self, name: str, names: list[str]):
+        super().__init__(name)
+        self.scope, self.names = f"{name}/", names
+        self.requirements: list[Requirement] = []
+
+    def add(self, condition: Any, data: list, summarize: int | None = None) -> None:
+        """Add a requirement, unless it compares constants (a known rank, say) and is met."""
+        node = condition.node
+        known = [_constant_value(self.symbol(x)) for x in node.operands]
+        if node.prim.effect is None and all(value is not None for value in known):
+            with dispatch.eagerly():
+                if node.prim(*map(wrap, known), **node.params)._array.all():
+                    return
+        self.requirements.append(Requirement(condition, data, summarize))
+
+    def name_of(self, x: Any) -> str:
+        """Return the name of a tensor, by which the text of the error calls it."""
+        return self.names[self.inputs.index(x.node)] if x.node in self.inputs else x.name
+
+
+def requirements() -> RequirementGraph | None:
+    """Return the graph that asks an assertion for what it requires, None where it is to check."""
+    base = dispatch.context.base
+    return base if isinstance(base, RequirementGraph) else None
+
+
+def requirements_of(
+    call: Later, operands: list[Aval], name: str, names: list[str]
+) -> tuple[list[tuple[int, int | None]], Body]:
+    """Return what an assertion called `name` requires, as a body of its operands.
+
+    For each requirement the number of its tensors and `summarize`; the results of the body are the
+    conditions, each followed by its data.
+    """
+    with dispatch.eagerly():
+        graph = RequirementGraph(name, names)
+        inputs = [graph.add_input(aval) for aval in operands]
+
+        def tell() -> list:
+            args, kwargs = call.fill(inputs)
+            graph.requirements = []
+            call.function(*args, **kwargs)
+            return [x for condition, data, _ in graph.requirements for x in (condition, *data)]
+
+        graph.run(tell)
+        counts = [(1 + len(data), summarize) for _, data, summarize in graph.requirements]
+        graph.requirements = []
+        return counts, graph.body([])
 
 
 def of_shapes(function: Callable[..., Any]) -> Any:

@@ -84,3 +84,45 @@ def test_switches():
     tf.debugging.set_log_device_placement(True)
     assert tf.debugging.get_log_device_placement()
     tf.debugging.set_log_device_placement(False)
+
+
+def test_near_without_tolerance():
+    """Recorded from TensorFlow 2.21: the difference must be smaller than what is allowed."""
+    with pytest.raises(INVALID, match="assert_near"):
+        tf.debugging.assert_near(1.0, 1.0, rtol=0.0, atol=0.0)
+
+
+def test_a_condition_in_a_graph_is_a_truth_value():
+    tf.Assert(tf.constant(1.0), ["never shown"])
+    with pytest.raises(TypeError, match="float32"):
+        tf.function(lambda x: tf.Assert(x, ["never shown"]))(tf.constant(1.0))
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (3, "[[[1 2][3...]]...] [1 2 3...] [3] [a b]"),
+        (6, "[[[1 2][3 4]][[5 6]]...] [1 2 3 4] [3] [a b]"),
+        (0, "[...] [...] [...] [...]"),
+        (-1, "[[[1 2][3 4]][[5 6][7 8]]] [1 2 3 4] [3] [a b]"),
+    ],
+)
+def test_data_is_shown_as_in_tensorflow(count, text):
+    """Recorded from TensorFlow 2.21."""
+    cube = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+    with pytest.raises(INVALID) as caught:
+        tf.Assert(False, [cube, [1, 2, 3, 4], 3.0, ["a", "b"]], summarize=count)
+    assert f"assertion failed: {text}\n" in str(caught.value)
+
+
+def test_shapes_of_unknown_sizes_are_asserted_when_the_graph_runs():
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None])])
+    def both(x, y):
+        tf.debugging.assert_shapes([(x, ("N",)), (y, ("N",))])
+        tf.debugging.assert_shapes([(x, (2,))])
+        return x + y
+
+    assert both([1.0, 2.0], [1.0, 2.0]).numpy().tolist() == [2.0, 4.0]
+    for x, y in (([1.0, 2.0], [1.0]), ([1.0], [1.0])):
+        with pytest.raises(INVALID, match="assert_shapes"):
+            both(x, y)

@@ -1,8 +1,9 @@
 """tf.debugging: assertions about values.  Those about shapes and dtypes: `shapes.py`.
 
 They run at once, return None, and let nothing else happen; in a graph they give an operation that
-does so when it runs.  Each has a `message` that is put in front of the error's text.  The switches
-at the end are kept and answer, no more.
+does so when it runs.  Each has a `message` that is put in front of the error's text.  Where it is
+written into a file, an assertion tells its condition instead (`trace/host.py: requirements`).  The
+switches at the end are kept and answer, no more.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.arguments import tensor
+from talweg.api.array import sequences, shapes
 from talweg.api.export import export
-from talweg.api.math import comparison
+from talweg.api.math import comparison, reductions
+from talweg.api.printing import first_elements
 from talweg.core import dispatch, dtypes
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.tracebacks import Filtering
@@ -22,8 +25,8 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.eager.tensor import EagerTensor, array_of
 from talweg.graph.symbol import Symbol
-from talweg.prims import arithmetic, checking
-from talweg.trace.host import asserting, later
+from talweg.prims import checking
+from talweg.trace.host import asserting, later, requirements
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -41,6 +44,18 @@ def values_of(x: Tensor) -> np.ndarray:
 def prefix(message: str | None, text: str) -> str:
     """Return the text of an error with the user's message in front."""
     return f"{message}\n{text}" if message else text
+
+
+def sentence(message: str | None) -> str:
+    """Return the message as TensorFlow's graphs show it in front of other data."""
+    return f"{message}.  " if message else ""
+
+
+def everywhere(condition: Tensor) -> Tensor:
+    """Return whether a condition, of any rank, is true everywhere, for a graph that is written."""
+    if condition.shape.rank is None:
+        return reductions.reduce_all(condition, sequences.range_(shapes.rank(condition)))
+    return reductions.reduce_all(condition) if condition.shape.rank else condition
 
 
 def _some(array: np.ndarray, count: int) -> str:
@@ -73,6 +88,13 @@ def _compare(
         raise invalid(
             "TW102", f"{function}: x has dtype {x.dtype.name} and y has dtype {y.dtype.name}"
         )
+    graph = requirements()
+    if graph is not None:
+        data = [] if message is None else [message]
+        data.append(f"Condition x {sign} y did not hold element-wise:")
+        data += [f"x ({graph.name_of(x)}) = ", x, f"y ({graph.name_of(y)}) = ", y]
+        graph.add(everywhere(holds(x, y)), data, summarize)
+        return
     verdict = values_of(holds(x, y))
     if verdict.all():
         return
@@ -214,11 +236,11 @@ def assert_near(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Raise InvalidArgumentError unless |x - y| <= atol + rtol |y| everywhere, broadcast.
+    """Raise InvalidArgumentError unless |x - y| < atol + rtol |y| everywhere, broadcast.
 
     x, y: floats or complex numbers; y takes x's dtype.  rtol and atol are 10 times the spacing of
     the dtype at 1 if they are not given.  ValueError for integers and for dtypes that differ.
-    Infinities are near nothing, as in TensorFlow.
+    Infinities are near nothing, and nothing is near with tolerances of 0, as in TensorFlow.
 
     >>> import talweg as tf
     >>> tf.debugging.assert_near(1.0, 1.0 + 1e-7)
@@ -229,19 +251,25 @@ def assert_near(
         raise value_error("TW102", f"assert_near: x has dtype {x.dtype.name}", "floats")
     real = x.dtype.real_dtype
     spacing = 2.0**-7 if real is dtypes.bfloat16 else float(np.finfo(real.numpy_dtype).eps)
-    near = 10 * spacing
     relative, absolute = (
-        values_of(tensor(near if given is None else given, real)) for given in (rtol, atol)
+        tensor(10 * spacing if given is None else given, real) for given in (rtol, atol)
     )
-    left, right = values_of(x), values_of(y)
-    with np.errstate(all="ignore"):
-        gap = np.asarray(abs(values_of(arithmetic.sub(x, y))))
-        verdict = np.asarray(gap <= absolute + relative * abs(right))
+    gap = abs(x - y)
+    near = gap < absolute + relative * abs(y)
+    graph = requirements()
+    if graph is not None:
+        text = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
+        data = [sentence(message), text, f"x ({graph.name_of(x)}) = ", x]
+        graph.add(everywhere(near), [*data, f"y ({graph.name_of(y)}) = ", y], summarize)
+        return
+    verdict = values_of(near)
     if not verdict.all():
         count = 3 if summarize is None or summarize < 0 else summarize
+        left, right = values_of(x), values_of(y)
         text = (
-            f"assert_near: x and y differ by up to {gap.max()}, at {verdict.size - verdict.sum()} "
-            f"of {verdict.size} places by more than rtol={relative}, atol={absolute} allow\n"
+            f"assert_near: x and y differ by up to {values_of(gap).max()}, at "
+            f"{verdict.size - verdict.sum()} of {verdict.size} places by more than "
+            f"rtol={values_of(relative)}, atol={values_of(absolute)} allow\n"
             f"  x, of shape {left.shape}, starts with {_some(left, count)}\n"
             f"  y, of shape {right.shape}, starts with {_some(right, count)}"
         )
@@ -262,7 +290,14 @@ def _check_sign(
     x = tensor(x)
     if x.dtype in (dtypes.string, dtypes.bool_):
         raise type_error("TW102", f"{function}: x has dtype {x.dtype.name}", "numbers")
-    verdict = values_of(holds(x, tensor(0, x.dtype)))
+    condition = holds(x, tensor(0, x.dtype))
+    graph = requirements()
+    if graph is not None:
+        text = f"Condition x {sign} 0 did not hold element-wise:"
+        data = [sentence(message), text, f"x ({graph.name_of(x)}) = ", x]
+        graph.add(everywhere(condition), data, summarize)
+        return
+    verdict = values_of(condition)
     if not verdict.all():
         count = 3 if summarize is None or summarize < 0 else summarize
         values = values_of(x)
@@ -373,20 +408,25 @@ def assert_(
     """
     if not isinstance(data, (list, tuple)):
         raise type_error("TW104", f"Assert: data={data!r}", "a list of tensors or values")
-    if dispatch.context.base is not None:
-        return later(_assert_now, (tensor(condition), list(data), summarize), {}, "Assert")
-    return _assert_now(condition, data, summarize)
+    if dispatch.context.base is None:
+        return _assert_now(condition, data, summarize)
+    condition = tensor(condition)
+    if condition.dtype is not dtypes.bool_:
+        text = f"Assert: in a graph the condition {condition!r} has dtype {condition.dtype.name}"
+        raise type_error("TW102", text, "bool")
+    return later(_assert_now, (condition, list(data), summarize), {}, "Assert", name)
 
 
 def _assert_now(condition: object, data: Any, summarize: int | None) -> None:
+    graph = requirements()
+    if graph is not None:
+        graph.add(everywhere(tensor(condition)), [tensor(item) for item in data], summarize)
+        return
     holds = values_of(tensor(condition)).all() if is_tensor_like(condition) else bool(condition)
     if not holds:
         count = 3 if summarize is None else summarize
-        shown = [values_of(tensor(item)) for item in data]
-        texts = [_some(x, x.size if count < 0 else count) if x.ndim else str(x[()]) for x in shown]
-        raise invalid(
-            "TW207", f"Assert: condition {condition!r} is not true\n  " + "\n  ".join(texts)
-        )
+        shown = [f"[{first_elements(values_of(tensor(item)), count)}]" for item in data]
+        raise invalid("TW207", f"Assert: assertion failed: {' '.join(shown)}")
 
 
 # -- switches

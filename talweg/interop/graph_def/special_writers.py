@@ -13,6 +13,7 @@ import numpy as np
 from talweg.core.dtypes import variant
 from talweg.core.roles import Role
 from talweg.graph.node import Node
+from talweg.interop.graph_def.assertions import write_assertion
 from talweg.interop.graph_def.bodies import handles_of, is_negated
 from talweg.interop.graph_def.opaque_calls import raw_form
 from talweg.interop.graph_def.tables import operation_of, table_of
@@ -190,8 +191,7 @@ def _act(writer: Exporter, node: Node, name: str, controls: list) -> None:
         return
     if node.params["call"].tf_type != "Assert":
         raise cannot_write(node.params["call"].tf_type)
-    condition, *data = [writer.operand(x, f"{name}/data") for x in node.operands]
-    writer.node("Assert", name, [condition, data], {}, controls)
+    write_assertion(writer, node, name, controls)
 
 
 def _require(writer: Any, node: Node, name: str, controls: list) -> list[Output]:

@@ -6,9 +6,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
+from talweg.compat_v1.variables import in_a_graph
 from talweg.core import dispatch
 from talweg.core.errors import value_error
-from talweg.eager.randomness import global_seed, seed_of_graph
+from talweg.eager.graph_variable import outermost
 from talweg.interop.saved_model.constants import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
 from talweg.interop.saved_model.first_generation import load_first_generation
 from talweg.interop.saved_model.messages import read_saved_model
@@ -30,7 +31,8 @@ def load(
     Its attributes are there by name, variables with their values; its functions run the traces
     that were saved, and have gradients; `signatures` has the signatures.  tags: which of several
     graphs to take, if there are several.  A saved model of TensorFlow 1 has signatures, `variables`
-    and `prune`.
+    and `prune`.  In a graph of TensorFlow 1 the variables belong to that graph, and their
+    initializers give them the saved values.
 
     OSError if there is no saved model, ValueError for tags that it does not have, AssertionError
     for values that are missing.
@@ -51,14 +53,13 @@ def load(
     folder = os.fspath(export_dir)
     folder = folder.decode() if isinstance(folder, bytes) else folder
     options = LoadOptions() if options is None else options
-    graph = dispatch.context.base
-    seed = global_seed() if graph is None else seed_of_graph(graph)
+    graph = outermost(dispatch.context.base) if in_a_graph() else None
     with dispatch.eagerly():
         model = read_saved_model(folder)
         if len(model.meta_graphs) == 1 and model.meta_graphs[0].HasField("object_graph_def"):
             meta_graph = model.meta_graphs[0]
             _check_tags(tags, meta_graph, folder)
-            return Reviver(meta_graph, folder, options, seed=seed).root()
+            return Reviver(meta_graph, folder, options, graph=graph).root()
         return load_first_generation(model, folder, tags)
 
 

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.resources import Asset
+from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, string
 from talweg.core.errors import DataLossError, compose, value_error
 from talweg.core.tracking import AutoTrackable
+from talweg.eager.graph_variable import GraphVariable, lift
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.formats.bundle.reader import Bundle, index_file
 from talweg.formats.wire import data_loss_error
+from talweg.graph.collections import GLOBAL_VARIABLES
 from talweg.interop.checkpoint import object_graph
 from talweg.interop.checkpoint.object_graph import VALUE
 from talweg.interop.checkpoint.object_walk import variable_in
@@ -41,6 +44,7 @@ from talweg.interop.saved_model.tables import CREATE, INITIALIZE
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike
+    from talweg.graph.graph import Graph
     from talweg.graph.node import Node
 
 
@@ -95,7 +99,7 @@ class RestoredValues:
 
 
 class Reviver:
-    """Makes the objects of one meta graph."""
+    """Makes the objects of one meta graph; variables belong to `graph`, one of TensorFlow 1."""
 
     def __init__(
         self,
@@ -103,10 +107,11 @@ class Reviver:
         folder: str,
         options: LoadOptions,
         given: dict[int, tuple[Any, Any]] | None = None,
-        seed: int | None = None,
+        graph: Graph | None = None,
     ):
-        self.seed = seed  # of the graph in which the model is loaded
         self.meta_graph, self.folder, self.options = meta_graph, folder, options
+        self.graph = graph
+        self.seed = dispatch.state.seed if graph is None else graph.seed
         self.message = meta_graph.object_graph_def
         self.nodes = self.message.nodes
         self.functions = {
@@ -217,15 +222,18 @@ class Reviver:
             value = zeros_like(shape, dtype)
         else:
             value = self.values.read(key)
-        return Variable(
-            tensor_of(value),
-            trainable=message.trainable,
-            name=message.name or None,
-            dtype=dtype,
-            shape=shape,
-            synchronization=VariableSynchronization(message.synchronization),
-            aggregation=VariableAggregation(message.aggregation),
-        )
+        given = {
+            "trainable": message.trainable,
+            "name": message.name or None,
+            "dtype": dtype,
+            "shape": shape,
+            "synchronization": VariableSynchronization(message.synchronization),
+            "aggregation": VariableAggregation(message.aggregation),
+        }
+        if self.graph is None:
+            return Variable(tensor_of(value), **given)
+        with lift(self.graph):  # not trained unless somebody asks for it, as in TensorFlow
+            return GraphVariable(tensor_of(value), **given, collections=[GLOBAL_VARIABLES])
 
     def _constant(self, number: int, node: Node) -> Any:
         found = self.constants.get(node.constant.operation)
