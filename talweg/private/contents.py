@@ -204,6 +204,10 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "bincount": "math.bincount",
         "mod": "math.mod",
     },
+    "python.ops.lookup_ops": at("talweg.api.lookup.tables", "LookupInterface"),
+    "python.trackable.resource": {
+        "RestoredResource": "talweg.interop.graph_def.rules_tables:ImportedTable"
+    },
     "python.ops.metrics_impl": {
         "_aggregate_variable": f"{FIRST}:aggregate_variable",
         "_confusion_matrix_at_thresholds": f"{THRESHOLDS}:confusion_matrix_at_thresholds",

@@ -54,6 +54,25 @@ def test_a_functions_spec_says_its_parameters():
     assert spec.arg_names == ["x", "training"] and len(spec.input_signature) == 1
 
 
+def test_the_python_function_of_a_method_takes_what_the_method_takes():
+    """Keras 2 wraps it for a saved model, and looks whether it takes `training`."""
+
+    class Model(tf.Module):
+        @tf.function
+        def call(self, x):
+            return x + 1.0
+
+    model, decorator = Model(), tf.__internal__.decorator
+    inner = model.call.python_function
+    assert str(inspect.signature(inner)) == "(x)"
+    wrapped = decorator.make_decorator(inner, lambda *args, **kwargs: inner(*args, **kwargs))
+    assert float(tf.function(wrapped).get_concrete_function(tf.TensorSpec([]))(1.0)) == 2.0
+    decorators, target = decorator.unwrap(model.call)
+    assert inspect.ismethod(target) and target.__func__ is Model.call.python_function
+    assert inspect.getfullargspec(target).args == ["self", "x"]
+    assert decorators[-1].decorator_name == "class_method_to_instance_method"
+
+
 def test_a_bound_function_is_a_traced_function():
     class Model(tf.Module):
         @tf.function
