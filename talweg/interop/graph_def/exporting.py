@@ -325,7 +325,7 @@ def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[li
     names = {node: graph.names_of(node) for node in nodes}
 
     def writer_of(nodes: object) -> Exporter:
-        return Exporter(nodes, library, True, (), False, captured)
+        return Exporter(nodes, library, True, (), shapes, captured)
 
     library = FunctionLibrary(message, element_dtypes(list(graph.table.nodes.values())), writer_of)
     library.find_requested(list(graph.table.nodes.values()))
