@@ -216,9 +216,6 @@ def OptimizeGraph(config_proto: Any, metagraph: Any, **options: Any) -> Any:
             constants[name] = node
     fetched = [name for part in metagraph.collection_def.values() for name in part.node_list.value]
     _pass_by(message, {name if ":" in name else f"{name}:0" for name in fetched})
-    _give_own_functions(message)
-    for part in (message.node, *[function.node_def for function in message.library.function]):
-        _give_own_lists(part)
     return message
 
 
@@ -240,45 +237,6 @@ def _pass_by(message: Any, fetched: set[str]) -> None:
                 node.input[position], types[position] = node.input[kept[0]], types[kept[0]]
         if not kept:
             message.node.remove(node)
-
-
-def _give_own_functions(message: Any) -> None:
-    """Have each branch and loop call functions of its own: tf2onnx changes them as it goes."""
-    functions = {function.signature.name: function for function in message.library.function}
-    taken: dict[str, int] = {}
-    pending = [message.node]
-    while pending:
-        for node in pending.pop():
-            for value in node.attr.values():
-                single = [value.func] if value.WhichOneof("value") == "func" else []
-                for called in (*single, *value.list.func):
-                    source = functions.get(called.name)
-                    if source is None:
-                        continue
-                    number = taken[called.name] = taken.get(called.name, -1) + 1
-                    if number:
-                        copy = message.library.function.add()
-                        copy.CopyFrom(source)
-                        called.name = copy.signature.name = f"{called.name}_copy_{number}"
-                        source = copy
-                    pending.append(source.node_def)
-
-
-def _give_own_lists(nodes: Any) -> None:
-    """Have each loop take an empty list of its own: tf2onnx removes that with the loop."""
-    empty = {node.name: node for node in nodes if node.op == "TensorListReserve"}
-    taken: dict[str, int] = {}
-    copies = []
-    for node in nodes:
-        for position, text in enumerate(node.input) if node.op.endswith("While") else ():
-            name, colon, output = text.partition(":")
-            number = taken[name] = taken.get(name, -1) + 1
-            if name in empty and number:
-                copies.append(NodeDef())
-                copies[-1].CopyFrom(empty[name])
-                copies[-1].name = f"{name}/copy_{number}"
-                node.input[position] = f"{copies[-1].name}{colon}{output}"
-    nodes.extend(copies)
 
 
 def import_definition(graph_def: Any, *args: Any, **kwargs: Any) -> Any:

@@ -173,3 +173,50 @@ def test_equal_pieces_are_a_split():
         found = tf.graph_util.import_graph_def(graph.as_graph_def(), {}, names, name="")
         values = session.run(found, {"Placeholder:0": np.ones([2, 6])})
     assert [part.shape for part in values] == [(2, 2)] * 3 + [(2, 4), (2, 2)]
+
+
+def element_shapes(function, *specs):
+    message = tf.function(function).get_concrete_function(*specs).graph.as_graph_def()
+    nodes = {node.name: node for node in message.node}
+    return [
+        tf.make_ndarray(nodes[node.input[0]].attr["value"].tensor).tolist()
+        for node in message.node
+        if node.op == "TensorListReserve"
+    ]
+
+
+def test_lists_say_the_shape_of_what_is_written_into_them():
+    """TensorFlow Lite takes only lists whose elements have a known shape."""
+
+    def written(shapes):
+        values = tf.TensorArray(tf.float32, size=2, infer_shape=False)
+        for number, shape in enumerate(shapes):
+            values = values.write(number, tf.ones(shape))
+        return values.read(0)
+
+    assert element_shapes(of_lists, tf.TensorSpec([4, 3])) == [[3]]
+    assert element_shapes(of_lists, tf.TensorSpec([None, None])) == [[-1]]
+    assert element_shapes(lambda: written([(2, 3), (4, 3)])) == [[-1, 3]]
+    assert element_shapes(lambda: written([(2, 3), (4,)])) == [-1]
+
+
+def test_each_loop_has_functions_and_lists_of_its_own():
+    """Converters change them together with the loop."""
+
+    def twice(x):
+        return of_lists(x) + of_lists(x[::-1])
+
+    message = tf.function(twice).get_concrete_function(SPEC).graph.as_graph_def()
+    functions, loops = loops_in(message)
+    called = [node.attr[key].func.name for node in loops for key in ("cond", "body")]
+    assert len(called) == len(set(called)) == 4 and set(called) <= set(functions)
+    lists = {node.name for node in message.node if node.op == "TensorListReserve"}
+    taken = [name for node in loops for name in node.input if name in lists]
+    assert len(taken) == len(set(taken)) == 2
+
+
+def test_calls_of_a_function_share_it():
+    step = tf.function(lambda x: tf.tanh(x) * 2.0)
+    message = tf.function(lambda x: step(step(x))).get_concrete_function(SPEC).graph.as_graph_def()
+    called = [node.attr["f"].func.name for node in message.node if node.op == "PartitionedCall"]
+    assert len(called) == 2 and len(set(called)) == 1

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.dims import same_dims
 from talweg.core.dtypes import DType, float32, int32, resource, variant
 from talweg.core.roles import Role, Trait
 from talweg.graph.handle import Handle
@@ -68,15 +69,18 @@ def handles_of(bodies: Iterable[Body]) -> list:
     return list(found)
 
 
-# -- what dtype the elements of lists have
+# -- what dtype and shape the elements of lists have
+
+_Dims = tuple[Any, ...] | None
 
 
 class _Classes:
-    """Nodes that stand for the same list, and the dtype of its elements."""
+    """Nodes that stand for the same list, and the dtype and shape of its elements."""
 
     def __init__(self) -> None:
         self.above: dict[Node, Node] = {}
         self.dtypes: dict[Node, DType] = {}
+        self.written: dict[Node, _Dims] = {}  # what holds of the shapes of all that is written
 
     def root(self, node: Node) -> Node:
         while node in self.above:
@@ -92,22 +96,39 @@ class _Classes:
         known = self.dtypes.pop(a, None)
         if known is not None:
             self.dtypes.setdefault(b, known)
+        if a in self.written:
+            self.tell_shape(b, self.written.pop(a))
 
     def tell(self, node: Node, dtype: DType) -> None:
         """Note that the elements of `node` have this dtype."""
         self.dtypes.setdefault(self.root(node), dtype)
 
+    def tell_shape(self, node: Node, dims: _Dims) -> None:
+        """Note that an element of this shape is written into `node`."""
+        node = self.root(node)
+        if node in self.written:
+            before = self.written[node]
+            if dims is None or before is None or len(dims) != len(before):
+                dims = None
+            else:
+                dims = tuple([a if same_dims((a,), (b,)) else None for a, b in zip(before, dims)])
+        self.written[node] = dims
+
     def get(self, node: Node) -> DType:
         """Return the dtype of the elements of a list; float32 if nobody says."""
         return self.dtypes.get(self.root(node), float32)
+
+    def shape(self, node: Node) -> _Dims:
+        """Return the dimensions of the elements of a list; None if the rank is not known."""
+        return self.written.get(self.root(node))
 
 
 _ALIKE = ("list_set", "list_clear", "list_resize", "list_scatter", "after", "variant_sum")
 _READERS = ("list_get", "list_take", "list_stack", "list_stack_like", "list_concat")
 
 
-def element_dtypes(nodes: list[Node]) -> _Classes:
-    """Infer the dtypes of the elements of all lists in a graph and its bodies."""
+def list_elements(nodes: list[Node]) -> _Classes:
+    """Infer the dtypes and shapes of the elements of all lists in a graph and its bodies."""
     classes = _Classes()
     for node in all_nodes(nodes):
         name = node.prim.name
@@ -116,10 +137,11 @@ def element_dtypes(nodes: list[Node]) -> _Classes:
             classes.join(node, operands[0])
         if name == "variant_sum":
             classes.join(node, operands[1])
-        if name in ("list_set", "list_scatter"):
-            classes.tell(node, operands[2].aval.dtype)
-        elif name == "list_from":
-            classes.tell(node, operands[0].aval.dtype)
+        if name in ("list_set", "list_scatter", "list_from"):
+            element = operands[0 if name == "list_from" else 2].aval
+            classes.tell(node, element.dtype)
+            dims = element.dims
+            classes.tell_shape(node, dims[1:] if dims and name != "list_set" else dims)
         elif name in _READERS:
             classes.tell(operands[0], node.aval.dtype)
         elif node.prim.role is Role.PROJECTION:
@@ -169,8 +191,8 @@ class FunctionLibrary:
     def __init__(self, message: Any, elements: _Classes, writer_of: Callable[[Any], Any]):
         self.message, self.elements = message, elements
         self.writer_of = writer_of  # what writes the nodes of a function into a message
-        self.known: dict[tuple, str] = {}
-        self.kept: list = []  # bodies, so that their ids stay theirs
+        self.called: dict[tuple, str] = {}  # bodies of calls -> their functions
+        self.written: list[Body] = []  # a body for each function
         self.requested: dict[Node, tuple] = {}  # operation -> inner nodes asked for from outside
         self.counters_read: set[Node] = set()  # loops whose first variable is used behind them
 
@@ -197,9 +219,16 @@ class FunctionLibrary:
         """Return a function as an attribute."""
         return NameAttrList(name=name)
 
+    def call(self, body: Body, handles: list, kept: tuple) -> str:
+        """Return the body of a call as a function, which all calls of it share."""
+        key = (body, tuple(handles), kept)
+        if key not in self.called:
+            self.called[key] = self.branch(body.name, body, handles, kept)
+        return self.called[key]
+
     def branch(self, label: str, body: Body, handles: list, kept: tuple) -> str:
         """Return a body as a function of its inputs; inner values kept are results, too."""
-        return self._function(label, ("branch", body, tuple(handles), kept), body, handles, kept)
+        return self._function(label, body, handles, kept)
 
     def loop_form(self, node: Node) -> LoopForm:
         """Return how a loop is written."""
@@ -207,37 +236,37 @@ class FunctionLibrary:
 
     def condition(self, label: str, body: Body, handles: list, form: LoopForm) -> str:
         """Return the condition of a loop."""
-        key = ("condition", body, tuple(handles), form)
-        return self._function(f"{label}_cond", key, body, handles, (), form)
+        return self._function(f"{label}_cond", body, handles, (), form)
 
     def loop_body(self, label: str, body: Body, handles: list, form: LoopForm) -> str:
         """Write the body of a loop, which also gives back its loop invariants."""
-        key = ("loop", body, tuple(handles), form)
-        return self._function(f"{label}_body", key, body, handles, (), form)
+        return self._function(f"{label}_body", body, handles, (), form, True)
 
     def _function(
         self,
         label: str,
-        key: tuple,
         body: Body,
         handles: list,
         kept: tuple,
         form: LoopForm | None = None,
+        goes_on: bool = False,
     ) -> str:
-        """Write a body as a function, once; return its name, that of the operation it is for with
-        a number.
+        """Write a body as a function; return its name, that of the operation it is for with a
+        number.
+
+        Branches and loops have functions of their own, even if others have equal ones: converters
+        change functions together with the operation that has them.
         """
-        name = self.known.get(key)
-        if name is not None:
-            return name
         label = _NOT_IN_NAMES.sub("_", label.rpartition("/")[2])
-        name = self.known[key] = f"{label}_{len(self.known)}"
-        self.kept.append(body)
-        start = len(self.message.library.function)
+        name = f"{label}_{len(self.written)}"
+        start, before = len(self.message.library.function), len(self.written)
+        self.written.append(body)
         try:
-            self._write_function(name, body, handles, kept, form, key[0] == "loop")
+            self._write_function(name, body, handles, kept, form, goes_on)
         except BaseException:
-            del self.message.library.function[start:], self.known[key]
+            gone = {part.signature.name for part in self.message.library.function[start:]}
+            del self.message.library.function[start:], self.written[before:]
+            self.called = {key: other for key, other in self.called.items() if other not in gone}
             raise
         return name
 

@@ -25,7 +25,7 @@ from talweg.interop.graph_def.writing import (
     note_output_shapes,
     static_shape,
 )
-from talweg.interop.graph_def.writing_lists import empty_list
+from talweg.interop.graph_def.writing_lists import empty_list, of_lists
 from talweg.prims.random.streams import PHILOX, THREEFRY
 from talweg.prims.state import UPDATE_TYPES
 
@@ -252,7 +252,7 @@ def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
     inputs = [
         writer.one(Literal(np.int32(0)), f"{name}/loop_counter"),
         writer.one(limit, f"{name}/maximum_iterations"),
-        *[writer.operand(node.operands[number], f"{name}/input") for number in form.numbers],
+        *[_own_operand(writer, node.operands[n], f"{name}/input") for n in form.numbers],
         *[writer.handle(variable) for variable in handles],
         *[writer.one(empty_list(x.aval.dtype), f"{name}/accumulator") for x in form.kept],
     ]
@@ -280,6 +280,18 @@ def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
     return _with_history(writer, node, [*own, *lists], count, form.kept)
 
 
+def _own_operand(writer: Exporter, operand: Node, label: str) -> Output:
+    """Return an operand of a loop; an empty list that several take is written for each of them.
+
+    Converters change a list together with the loop that fills it.
+    """
+    output = writer.operand(operand, label)
+    if operand.prim.name != "list_new" or output not in writer.filled:
+        writer.filled.add(output)
+        return output
+    return writer.one(of_lists(writer, operand, [writer.value(operand.operands[0])], {}), label)
+
+
 def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     body, library = node.params["body"], writer.library
     handles = handles_of((body,))
@@ -287,7 +299,7 @@ def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
     inputs = [writer.operand(x, f"{name}/args") for x in node.operands]
     inputs += [writer.handle(variable) for variable in handles]
     dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
-    function = library.branch(body.name, body, handles, kept)
+    function = library.call(body, handles, kept)
     given = {"Tout": dtypes, "f": library.attribute(function)}
     stateful = bool(handles) or body.has_effects
     op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
