@@ -60,6 +60,14 @@ def test_the_tables_that_an_exported_model_has():
     assert isinstance(table, LookupInterface) and issubclass(RestoredResource, LookupInterface)
 
 
+def test_devices_as_old_programs_list_them():
+    from tensorflow.python.client import device_lib
+
+    names = [(x.name, x.device_type) for x in device_lib.list_local_devices()]
+    assert names == [tuple(x) for x in tf.config.list_logical_devices()]
+    assert ("/device:CPU:0", "CPU") in names
+
+
 def test_a_name_that_is_not_there_warns_once(caplog):
     from tensorflow.python.framework import ops
 

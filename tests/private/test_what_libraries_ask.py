@@ -73,6 +73,26 @@ def test_the_python_function_of_a_method_takes_what_the_method_takes():
     assert decorators[-1].decorator_name == "class_method_to_instance_method"
 
 
+def test_operations_for_gpus_are_traced():
+    """Sonnet and Keras 2 trace each layer for GPUs, too; only running it is an error."""
+    given = {"input": tf.ones([7, 2, 3]), "params": tf.ones([5])}
+    given.update({name: tf.ones([1, 2, 4]) for name in ("input_h", "input_c")})
+
+    def run(operation, **more):
+        outputs = operation(**given, **more)
+        assert [x.shape.as_list() for x in outputs[:3]] == [[None, None, 4], [1, 2, 4], [1, 2, 4]]
+        return outputs
+
+    raw = tf.raw_ops
+    lengths = {"sequence_lengths": [7, 7]}
+    for operation, more in ((raw.CudnnRNN, {}), (raw.CudnnRNNV2, {}), (raw.CudnnRNNV3, lengths)):
+        trace = tf.function(run).get_concrete_function(operation, **more)
+        assert len(trace.outputs) == (4 if operation is raw.CudnnRNN else 5)
+        for call in (trace, lambda op=operation, kw=more: op(**given, **kw)):
+            with pytest.raises(tf.errors.UnimplementedError, match="needs a GPU"):
+                call()
+
+
 def test_a_bound_function_is_a_traced_function():
     class Model(tf.Module):
         @tf.function
