@@ -181,8 +181,12 @@ CropAndResize: typing.Any
 CropAndResizeGradBoxes: typing.Any
 CropAndResizeGradImage: typing.Any
 Cross: typing.Any
-from talweg.api.nn.cudnn import cudnn_rnn as _cudnn_rnn_as_CudnnRNNV3
-CudnnRNNV3 = _cudnn_rnn_as_CudnnRNNV3
+from talweg.api.nn.cudnn import cudnn_rnn as _cudnn_rnn_as_CudnnRNN
+CudnnRNN = _cudnn_rnn_as_CudnnRNN
+from talweg.api.nn.cudnn import cudnn_rnn_of_host as _cudnn_rnn_of_host_as_CudnnRNNV2
+CudnnRNNV2 = _cudnn_rnn_of_host_as_CudnnRNNV2
+from talweg.api.nn.cudnn import cudnn_rnn_of_host as _cudnn_rnn_of_host_as_CudnnRNNV3
+CudnnRNNV3 = _cudnn_rnn_of_host_as_CudnnRNNV3
 Cumprod: typing.Any
 Cumsum: typing.Any
 CumulativeLogsumexp: typing.Any

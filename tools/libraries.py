@@ -214,9 +214,9 @@ does, so the same seed gives the same numbers.  TensorFlow takes the second unde
 `jit_compile=True`; talweg takes it only when XLA runs the program (`TALWEG_EXECUTOR=xla`).
 
 **ONNX.** The row `onnx` is tf2onnx, which Keras's `model.export("m.onnx", format="onnx")` uses.  It
-translates models without loops.  A model with a `while` loop raises an error.  For LSTMs and GRUs,
-use `unroll=True`, or run Keras with `KERAS_BACKEND=torch` or `jax` to export.  The converter for
-TensorFlow.js models does not work.
+translates models with loops and branches, too: recurrent layers, `tf.while_loop`, `tf.map_fn`,
+`tf.cond`.  What tf2onnx does not translate on TensorFlow it does not translate here (`tf.scan`,
+`tf.switch_case`).  The converter for TensorFlow.js models does not work.
 
 **jax2tf** needs the package jax.
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.graphs import default_graph
+from talweg.core.dim_walks import substitute
+from talweg.core.dims import Atom, Dim, of_atom
 from talweg.core.errors import value_error
 from talweg.core.spec import TensorSpec
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
 from talweg.graph import structure
+from talweg.graph.contents import element
 from talweg.graph.graph import Graph
 from talweg.graph.handle import Handle
 from talweg.graph.operation import Operation
@@ -71,7 +74,27 @@ class Replay:
         for key, value in params.items():
             if isinstance(value, Handle) and value in self.handles:
                 params[key] = self.handles[value].handle
+            else:
+                params[key] = _with_sizes(value, done)
         return node.prim(*operands, **params)
+
+
+def _with_sizes(value: Any, done: dict) -> Any:
+    """Return a parameter with the sizes of the graph as those of the values made again."""
+    if type(value) is tuple:
+        return tuple([_with_sizes(part, done) for part in value])
+
+    def replace(atom: Atom) -> Any:
+        source = done.get(atom.source)
+        if source is None:
+            return of_atom(atom)
+        if atom.kind == "size":
+            return source.dims[atom.place]
+        if type(source) is Symbol:
+            return element(source.node, atom.place)
+        return int(source.numpy().reshape(-1)[atom.place])
+
+    return substitute(value, replace) if type(value) is Dim else value
 
 
 class WrappedFunction:

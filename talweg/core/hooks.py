@@ -404,6 +404,13 @@ class Hooks:
         # -- modules below `tensorflow` that are not its namespaces ----------------------
 
         @staticmethod
+        def functions_of(obj: object) -> dict[str, Any]:
+            """Return the traced functions among attributes
+            and methods.  `interop.saved_model.surveying`
+            """
+            ...
+
+        @staticmethod
         def wrap_container(value: object) -> Any:
             """Return a list, dictionary or tuple that is trackable.  `interop.checkpoint`"""
             ...

@@ -144,24 +144,40 @@ class AutoTrackable(Trackable):
             return
         if type(value) in WRAPPED and own.get("_self_setattr_tracking", True):
             value = hooks.wrap_container(value)
+        before = own.get(name)
         super().__setattr__(name, value)
         if not own.get("_self_setattr_tracking", True):
-            own.setdefault(UNTRACKED, set()).add(name)
+            if value is not before:  # a list that `+=` has grown stays what it is
+                own.setdefault(UNTRACKED, set()).add(name)
         elif DEFERRED in own or UNTRACKED in own:
             own.get(UNTRACKED, set()).discard(name)
             self._child_arrived(name, value)
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
-        """Return the attributes that are trackable, and what `_track_trackable` was told."""
-        if EXPLICIT in self.__dict__:
-            return super()._trackable_children(save_type, **options)
-        untracked = self.__dict__.get(UNTRACKED, ())
-        found = {
-            name: value
-            for name, value in vars(self).items()
-            if isinstance(value, Trackable) and name not in untracked
-        }
-        return {**found, **super()._trackable_children(save_type, **options)}
+        """Return the attributes that are trackable, and what `_track_trackable` was told; the
+        traced functions, too, if a saved model is written.
+
+        Functions are looked for here, not by the writer: Keras 2 hides those that train while it
+        asks its base class for the children.
+        """
+        functions = hooks.functions_of(self) if save_type == "savedmodel" else {}
+        children = super()._trackable_children(save_type, **options)
+        if EXPLICIT not in self.__dict__:
+            untracked = self.__dict__.get(UNTRACKED, ())
+            attributes = {
+                name: value
+                for name, value in vars(self).items()
+                if isinstance(value, Trackable) and name not in untracked
+            }
+            children = {**attributes, **children}
+        for name in functions.keys() & children.keys():
+            if children[name] is not functions[name]:
+                raise ValueError(
+                    "Can't save object because it has multiple children with the same name. "
+                    f"Object: {self}, attribute name: {name}, child 1: {children[name]}, "
+                    f"child 2: {functions[name]}  [TW509]"
+                )
+        return {**children, **functions}
 
 
 @contextmanager

@@ -136,10 +136,12 @@ class split:
     """x cut along `axis` into pieces of the given sizes, which fill the axis."""
 
     operands = "x"
-    tf_type = "SplitV"
     tf_name = "split"
     tf_attributes = "split"
     multiple = True
+
+    def tf_type(x, *, sizes, axis):
+        return "Split" if len({*sizes}) == 1 else "SplitV"
 
     def infer(x, *, sizes, axis):
         dims = x.dims

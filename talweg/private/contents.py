@@ -24,6 +24,7 @@ def at(place: str, *names: str) -> dict[str, str]:
 
 # Private module -> the module of talweg that has its names.
 MODULES = {
+    "python.client.device_lib": "talweg.private.device_lib",
     "python.eager.context": CONTEXT,
     "python.eager.monitoring": "talweg.private.internal.monitoring",
     "python.ops.list_ops": "talweg.private.list_ops",
@@ -203,6 +204,19 @@ CONTENTS: dict[str, dict[str, Any]] = {
         },
         "bincount": "math.bincount",
         "mod": "math.mod",
+    },
+    "python.ops.lookup_ops": {
+        **at("talweg.api.lookup.tables", "LookupInterface"),
+        **at(
+            "talweg.private.lookup_tables",
+            "index_table_from_file",
+            "index_table_from_tensor",
+            "index_to_string_table_from_file",
+            "index_to_string_table_from_tensor",
+        ),
+    },
+    "python.trackable.resource": {
+        "RestoredResource": "talweg.interop.graph_def.rules_tables:ImportedTable"
     },
     "python.ops.metrics_impl": {
         "_aggregate_variable": f"{FIRST}:aggregate_variable",

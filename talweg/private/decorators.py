@@ -8,7 +8,7 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.trace.function import Function
-from talweg.trace.methods import BoundFunction
+from talweg.trace.methods import BoundFunction, Method
 
 
 class TFDecorator:
@@ -55,18 +55,21 @@ def make_decorator(
 @export("__internal__.decorator.unwrap")
 def unwrap(maybe_tf_decorator: Any) -> tuple[list, Any]:
     """Return the decorators round a function, outermost first, and the function inside of them."""
-    found: list = []
+    decorators: list = []
     target = maybe_tf_decorator
     while True:
         known = getattr(target, "__dict__", {}).get("_tf_decorator")
         if isinstance(known, TFDecorator):
-            found.append(known)
+            decorators.append(known)
             target = known.decorated_target
         elif isinstance(target, (Function, BoundFunction)):
-            found.append(TFDecorator("tf.function", target.python_function))
+            decorators.append(TFDecorator("tf.function", target.python_function))
             target = target.python_function
+        elif isinstance(target, Method):
+            decorators.append(TFDecorator("class_method_to_instance_method", target.bound))
+            target = target.bound
         else:
-            return found, target
+            return decorators, target
 
 
 def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> Any:

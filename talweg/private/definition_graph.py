@@ -135,12 +135,31 @@ class DefinitionGraph(Graph):
         return message
 
 
+def _with_scope(message: Any) -> Any:
+    """Return a function whose nodes are in a scope of its name: ONNX wants names that are unique
+    in the whole model.
+    """
+    scoped = type(message)()
+    scoped.CopyFrom(message)
+    scope = f"{message.signature.name}/"
+    for part in scoped.signature.input_arg:
+        part.name = scope + part.name
+    for node in scoped.node_def:
+        node.name = scope + node.name
+        for number, text in enumerate(node.input):
+            node.input[number] = f"^{scope}{text[1:]}" if text.startswith("^") else scope + text
+    for controls in (scoped.ret, scoped.control_ret):
+        for key, text in list(controls.items()):
+            controls[key] = scope + text
+    return scoped
+
+
 class FuncGraph(DefinitionGraph):
     """The graph of a function of a GraphDef's library."""
 
     def __init__(self, message: Any, input_shapes: Sequence[Any] | None):
         super().__init__()
-        record = FunctionRecord(message, FUNCTIONS)
+        record = FunctionRecord(_with_scope(message), FUNCTIONS)
         self.name = record.name
         arguments = []
         for name, part in zip(record.arguments, message.signature.input_arg):
@@ -181,7 +200,8 @@ def function_def_to_graph(fdef: Any, input_shapes: Sequence[Any] | None = None) 
 
 
 def OptimizeGraph(config_proto: Any, metagraph: Any, **options: Any) -> Any:
-    """Return the GraphDef of a MetaGraphDef with copies of constants as constants.
+    """Return the GraphDef of a MetaGraphDef with copies of constants as constants, and without
+    nodes that only pass several tensors on.
 
     Nothing else is left to do: graphs of talweg are simplified when they are made.
     """
@@ -194,7 +214,29 @@ def OptimizeGraph(config_proto: Any, metagraph: Any, **options: Any) -> Any:
             node.CopyFrom(source)
             node.name = name
             constants[name] = node
+    fetched = [name for part in metagraph.collection_def.values() for name in part.node_list.value]
+    _pass_by(message, {name if ":" in name else f"{name}:0" for name in fetched})
     return message
+
+
+def _pass_by(message: Any, fetched: set[str]) -> None:
+    """Have nodes take from where an IdentityN takes; one that is fetched has only what is."""
+    passing = {node.name: node for node in message.node if node.op == "IdentityN"}
+    for node in message.node:
+        for position, text in enumerate(node.input):
+            name, _, number = text.partition(":")
+            while name in passing:
+                text = passing[name].input[int(number or 0)]
+                name, _, number = text.partition(":")
+            node.input[position] = text
+    for name, node in passing.items():
+        kept = [k for k in range(len(node.input)) if f"{name}:{k}" in fetched]
+        types = node.attr["T"].list.type
+        for position in range(len(node.input)) if kept else ():
+            if position not in kept:
+                node.input[position], types[position] = node.input[kept[0]], types[kept[0]]
+        if not kept:
+            message.node.remove(node)
 
 
 def import_definition(graph_def: Any, *args: Any, **kwargs: Any) -> Any:

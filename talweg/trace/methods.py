@@ -57,6 +57,10 @@ class Method:
             raise ReferenceError(f"the object of the method {self.__name__!r} is gone")
         return self.__wrapped__.__get__(instance)
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.bound)
+
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.bound(*args, **kwargs)
 
@@ -69,7 +73,7 @@ def unwrap_method(function: Method | Callable[..., Any]) -> Any:
 def signature_of(function: Method | Callable[..., Any]) -> inspect.Signature | None:
     """Return the signature of a function, without `self` for a method; None without one."""
     try:
-        return inspect.signature(function.bound if isinstance(function, Method) else function)
+        return inspect.signature(function)
     except (TypeError, ValueError):
         return None
 

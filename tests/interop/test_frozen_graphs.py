@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import talweg as tf
 from talweg.interop.graph_def.freezing import convert_variables_to_constants_v2
@@ -21,3 +22,23 @@ def test_a_frozen_graph_is_written_with_its_large_arrays():
     assert {n.name: n.op for n in graph.as_graph_def().node}["v"] == "Const"
     left_out = graph.as_graph_def(include_captured=False)
     assert {n.name: n.op for n in left_out.node}["v"] == "Placeholder"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, n: tf.reshape(x, [-1, 1]),
+        lambda x, n: tf.zeros([tf.shape(x)[0], 2]) + 1.0,
+        lambda x, n: tf.reshape(x, [n, -1]),
+        lambda x, n: x[:, : tf.shape(x)[0]],
+        lambda x, n: tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y + x), [0, x])[1],
+    ],
+)
+def test_a_frozen_function_is_called_with_any_sizes(function):
+    fn = tf.function(function)
+    specs = [tf.TensorSpec([None, 3], name="x"), tf.TensorSpec([], tf.int32, name="n")]
+    frozen = convert_variables_to_constants_v2(fn.get_concrete_function(*specs))
+    for rows in (2, 3):
+        x = np.arange(3.0 * rows, dtype=np.float32).reshape(rows, 3)
+        (got,) = frozen(x, rows)
+        np.testing.assert_array_equal(got, fn(x, rows))

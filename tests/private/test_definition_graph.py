@@ -92,6 +92,48 @@ def test_copies_of_constants_are_constants():
     assert [kinds[name] for name in matmul.input] == ["Placeholder", "Const"]
 
 
+def optimized(function, *specs, fetched=()):
+    from talweg.interop.graph_def.freezing import convert_variables_to_constants_v2
+
+    frozen = convert_variables_to_constants_v2(tf.function(function).get_concrete_function(*specs))
+    message = v1.train.export_meta_graph(graph_def=frozen.graph.as_graph_def(add_shapes=True))
+    names = fetched or [x.name for x in frozen.outputs]
+    message.collection_def["train_op"].node_list.value.extend(names)
+    return definition_graph.OptimizeGraph(None, message), names
+
+
+def both_ways(x):
+    """Two loops with equal bodies."""
+    steps = [tf.map_fn(tf.tanh, part) for part in (x, x[::-1])]
+    return tf.concat(steps, 1)
+
+
+def test_nothing_stands_between_a_loop_and_who_takes_its_results():
+    def f(x):
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2.0), [0, x])[1]
+
+    message, _ = optimized(lambda x: f(x) + 1.0, tf.TensorSpec([2]))
+    kinds = {node.name: node.op for node in message.node}
+    assert "IdentityN" not in kinds.values()
+    (addition,) = [node for node in message.node if node.op == "AddV2"]
+    assert kinds[addition.input[0].partition(":")[0]] == "StatelessWhile"
+    message, (name,) = optimized(f, tf.TensorSpec([2], name="x"))
+    with tf.Graph().as_default(), v1.Session() as session:
+        tf.graph_util.import_graph_def(message, name="")
+        assert session.run(name, {"x:0": [1.0, 2.0]}).tolist() == [8.0, 16.0]
+    (passing,) = [node for node in message.node if node.op == "IdentityN"]
+    assert len(set(passing.input)) == 1  # only what is fetched
+
+
+def test_names_in_functions_are_unique_in_the_model():
+    message, _ = optimized(both_ways, tf.TensorSpec([4, 3]))
+    graphs = [definition_graph.function_def_to_graph(f) for f in message.library.function]
+    names = [op.name for graph in graphs for op in graph.get_operations()]
+    assert len(names) == len(set(names))
+    operations = [op for graph in graphs for op in graph.get_operations() if op.type == "Tanh"]
+    assert [op.outputs[0].shape.as_list() for op in operations] == [[3], [3]]
+
+
 def test_other_graphs_import_as_always(message):
     with tf.Graph().as_default() as graph:
         definition_graph.import_definition(message, name="")

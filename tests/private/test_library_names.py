@@ -51,6 +51,23 @@ def test_an_operation_by_its_name_in_python():
     assert modules.snake_case("SparseMatMul") == "sparse_mat_mul"
 
 
+def test_the_tables_that_an_exported_model_has():
+    """Keras 2's `model.export` looks for them among what it was told to track."""
+    from tensorflow.python.ops.lookup_ops import LookupInterface
+    from tensorflow.python.trackable.resource import RestoredResource
+
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    assert isinstance(table, LookupInterface) and issubclass(RestoredResource, LookupInterface)
+
+
+def test_devices_as_old_programs_list_them():
+    from tensorflow.python.client import device_lib
+
+    names = [(x.name, x.device_type) for x in device_lib.list_local_devices()]
+    assert names == [tuple(x) for x in tf.config.list_logical_devices()]
+    assert ("/device:CPU:0", "CPU") in names
+
+
 def test_a_name_that_is_not_there_warns_once(caplog):
     from tensorflow.python.framework import ops
 

@@ -54,6 +54,45 @@ def test_a_functions_spec_says_its_parameters():
     assert spec.arg_names == ["x", "training"] and len(spec.input_signature) == 1
 
 
+def test_the_python_function_of_a_method_takes_what_the_method_takes():
+    """Keras 2 wraps it for a saved model, and looks whether it takes `training`."""
+
+    class Model(tf.Module):
+        @tf.function
+        def call(self, x):
+            return x + 1.0
+
+    model, decorator = Model(), tf.__internal__.decorator
+    inner = model.call.python_function
+    assert str(inspect.signature(inner)) == "(x)"
+    wrapped = decorator.make_decorator(inner, lambda *args, **kwargs: inner(*args, **kwargs))
+    assert float(tf.function(wrapped).get_concrete_function(tf.TensorSpec([]))(1.0)) == 2.0
+    decorators, target = decorator.unwrap(model.call)
+    assert inspect.ismethod(target) and target.__func__ is Model.call.python_function
+    assert inspect.getfullargspec(target).args == ["self", "x"]
+    assert decorators[-1].decorator_name == "class_method_to_instance_method"
+
+
+def test_operations_for_gpus_are_traced():
+    """Sonnet and Keras 2 trace each layer for GPUs, too; only running it is an error."""
+    given = {"input": tf.ones([7, 2, 3]), "params": tf.ones([5])}
+    given.update({name: tf.ones([1, 2, 4]) for name in ("input_h", "input_c")})
+
+    def run(operation, **more):
+        outputs = operation(**given, **more)
+        assert [x.shape.as_list() for x in outputs[:3]] == [[None, None, 4], [1, 2, 4], [1, 2, 4]]
+        return outputs
+
+    raw = tf.raw_ops
+    lengths = {"sequence_lengths": [7, 7]}
+    for operation, more in ((raw.CudnnRNN, {}), (raw.CudnnRNNV2, {}), (raw.CudnnRNNV3, lengths)):
+        trace = tf.function(run).get_concrete_function(operation, **more)
+        assert len(trace.outputs) == (4 if operation is raw.CudnnRNN else 5)
+        for call in (trace, lambda op=operation, kw=more: op(**given, **kw)):
+            with pytest.raises(tf.errors.UnimplementedError, match="needs a GPU"):
+                call()
+
+
 def test_a_bound_function_is_a_traced_function():
     class Model(tf.Module):
         @tf.function

@@ -124,6 +124,25 @@ def job_files():
     return same
 
 
+def job_subclass_as_saved_model():
+    """A model of one's own as a SavedModel, before and after it was used, and exported."""
+    same = []
+    for optimizer in (True, False):
+        model = Blocks()
+        fit(model)
+        expected = model.predict(X, verbose=0)
+        path = tempfile.mkdtemp()
+        model.save(path, include_optimizer=optimizer)
+        loaded, restored = keras.models.load_model(path), tf.saved_model.load(path)
+        same += [np.allclose(expected, loaded.predict(X, verbose=0), atol=1e-5)]
+        same += [np.allclose(expected, restored(X), atol=1e-5)]
+        same += [sorted(name for name in dir(restored) if not name.startswith("_"))]
+        model.export(f"{path}/exported")
+        served = tf.saved_model.load(f"{path}/exported")
+        same += [np.allclose(expected, served.serve(X), atol=1e-5), len(served.variables)]
+    return same
+
+
 def job_optimizers():
     """Steps of new and legacy optimizers, and scaled losses."""
     found = []

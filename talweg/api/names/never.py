@@ -35,7 +35,7 @@ raw_ops.CrossReplicaSum | is for TPUs | tf.distribute.ReplicaContext.all_reduce
 raw_ops.AllToAll | is for TPUs | tf.transpose
 raw_ops.Nccl.* | is for GPUs, and talweg computes on the CPU |
     tf.distribute.ReplicaContext.all_reduce
-raw_ops.CudnnRNN(|V2|Back.*|Canon.*|Params.*) | is for GPUs, and talweg computes on the CPU |
+raw_ops.CudnnRNN(Back.*|Canon.*|Params.*) | is for GPUs, and talweg computes on the CPU |
     tf.keras.layers.LSTM
 raw_ops.(Send|Recv) | is between the processes of a cluster | a queue between threads
 raw_ops.DataService.* | reads from tf.data's servers in other processes |

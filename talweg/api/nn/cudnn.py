@@ -1,4 +1,7 @@
-"""Operations of NVIDIA's library, which has no counterpart on a CPU."""
+"""Operations of NVIDIA's library, which has no counterpart on a CPU.
+
+In a graph they are operations like others: Keras 2 and Sonnet trace their layers for GPUs, too.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,30 @@ def _refuse(**kwargs: object) -> Any:
     raise UnimplementedError(
         None,
         None,
-        compose("TW402", "CudnnRNNV3 needs a GPU, and talweg uses CPUs", hint="tf.while_loop"),
+        compose("TW402", "CudnnRNN needs a GPU, and talweg uses CPUs", hint="tf.while_loop"),
     )
 
 
-@export("raw_ops.CudnnRNNV3")
-def cudnn_rnn(*args: object, **kwargs: object) -> Any:
-    """Raise UnimplementedError when it runs: this needs a GPU.
-
-    In a graph it is an operation like others: Keras 2 traces its layers for GPUs, too.
-    """
-    base = dispatch.context.base
-    if base is None:
+def _keep(given: dict[str, Any], has_host_memory: bool) -> Any:
+    """Refuse now, or when the graph runs."""
+    if dispatch.context.base is None:
         return _refuse()
-    x, state = convert_to_tensor(kwargs["input"]), convert_to_tensor(kwargs["input_h"])
-    dtypes = [x.dtype, state.dtype, state.dtype, x.dtype, int8]
-    found = keep(_refuse, {"input": x, "input_h": state}, dtypes)
-    found[0].set_shape([None, None, state.shape[-1]])
-    for part in found[1:3]:
+    x, state = convert_to_tensor(given["input"]), convert_to_tensor(given["input_h"])
+    dtypes = [x.dtype, state.dtype, state.dtype, x.dtype, *[int8] * has_host_memory]
+    output, *states = keep(_refuse, {"input": x, "input_h": state}, dtypes)
+    output.set_shape([None, None, state.shape[-1]])
+    for part in states[:2]:
         part.set_shape(state.shape)
-    return tuple(found)
+    return (output, *states)
+
+
+@export("raw_ops.CudnnRNN")
+def cudnn_rnn(**kwargs: Any) -> Any:
+    """Raise UnimplementedError when it runs: this needs a GPU."""
+    return _keep(kwargs, False)
+
+
+@export("raw_ops.CudnnRNNV2", "raw_ops.CudnnRNNV3")
+def cudnn_rnn_of_host(**kwargs: Any) -> Any:
+    """Raise UnimplementedError when it runs: this needs a GPU."""
+    return _keep(kwargs, True)

@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.dims import same_dims
 from talweg.core.dtypes import DType, float32, int32, resource, variant
 from talweg.core.roles import Role, Trait
 from talweg.graph.handle import Handle
 from talweg.graph.names import default_name, scope_of
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
+from talweg.interop.graph_def.loop_form import LoopForm, form_of
 from talweg.interop.graph_def.messages import NameAttrList
 from talweg.interop.graph_def.tables import table_of
 from talweg.interop.graph_def.writing import Output, WrittenNode, cannot_write
-from talweg.prims import arithmetic, control
+from talweg.prims import arithmetic
 
 if TYPE_CHECKING:
     from talweg.interop.graph_def.exporting import Exporter
@@ -67,15 +69,18 @@ def handles_of(bodies: Iterable[Body]) -> list:
     return list(found)
 
 
-# -- what dtype the elements of lists have
+# -- what dtype and shape the elements of lists have
+
+_Dims = tuple[Any, ...] | None
 
 
 class _Classes:
-    """Nodes that stand for the same list, and the dtype of its elements."""
+    """Nodes that stand for the same list, and the dtype and shape of its elements."""
 
     def __init__(self) -> None:
         self.above: dict[Node, Node] = {}
         self.dtypes: dict[Node, DType] = {}
+        self.written: dict[Node, _Dims] = {}  # what holds of the shapes of all that is written
 
     def root(self, node: Node) -> Node:
         while node in self.above:
@@ -91,22 +96,39 @@ class _Classes:
         known = self.dtypes.pop(a, None)
         if known is not None:
             self.dtypes.setdefault(b, known)
+        if a in self.written:
+            self.tell_shape(b, self.written.pop(a))
 
     def tell(self, node: Node, dtype: DType) -> None:
         """Note that the elements of `node` have this dtype."""
         self.dtypes.setdefault(self.root(node), dtype)
 
+    def tell_shape(self, node: Node, dims: _Dims) -> None:
+        """Note that an element of this shape is written into `node`."""
+        node = self.root(node)
+        if node in self.written:
+            before = self.written[node]
+            if dims is None or before is None or len(dims) != len(before):
+                dims = None
+            else:
+                dims = tuple([a if same_dims((a,), (b,)) else None for a, b in zip(before, dims)])
+        self.written[node] = dims
+
     def get(self, node: Node) -> DType:
         """Return the dtype of the elements of a list; float32 if nobody says."""
         return self.dtypes.get(self.root(node), float32)
+
+    def shape(self, node: Node) -> _Dims:
+        """Return the dimensions of the elements of a list; None if the rank is not known."""
+        return self.written.get(self.root(node))
 
 
 _ALIKE = ("list_set", "list_clear", "list_resize", "list_scatter", "after", "variant_sum")
 _READERS = ("list_get", "list_take", "list_stack", "list_stack_like", "list_concat")
 
 
-def element_dtypes(nodes: list[Node]) -> _Classes:
-    """Infer the dtypes of the elements of all lists in a graph and its bodies."""
+def list_elements(nodes: list[Node]) -> _Classes:
+    """Infer the dtypes and shapes of the elements of all lists in a graph and its bodies."""
     classes = _Classes()
     for node in all_nodes(nodes):
         name = node.prim.name
@@ -115,10 +137,11 @@ def element_dtypes(nodes: list[Node]) -> _Classes:
             classes.join(node, operands[0])
         if name == "variant_sum":
             classes.join(node, operands[1])
-        if name in ("list_set", "list_scatter"):
-            classes.tell(node, operands[2].aval.dtype)
-        elif name == "list_from":
-            classes.tell(node, operands[0].aval.dtype)
+        if name in ("list_set", "list_scatter", "list_from"):
+            element = operands[0 if name == "list_from" else 2].aval
+            classes.tell(node, element.dtype)
+            dims = element.dims
+            classes.tell_shape(node, dims[1:] if dims and name != "list_set" else dims)
         elif name in _READERS:
             classes.tell(operands[0], node.aval.dtype)
         elif node.prim.role is Role.PROJECTION:
@@ -168,24 +191,23 @@ class FunctionLibrary:
     def __init__(self, message: Any, elements: _Classes, writer_of: Callable[[Any], Any]):
         self.message, self.elements = message, elements
         self.writer_of = writer_of  # what writes the nodes of a function into a message
-        self.known: dict[tuple, str] = {}
-        self.kept: list = []  # bodies, so that their ids stay theirs
+        self.called: dict[tuple, str] = {}  # bodies of calls -> their functions
+        self.written: list[Body] = []  # a body for each function
         self.requested: dict[Node, tuple] = {}  # operation -> inner nodes asked for from outside
-        self.counted: set[Node] = set()  # loops whose number of iterations is asked for
+        self.counters_read: set[Node] = set()  # loops whose first variable is used behind them
 
     def find_requested(self, nodes: list[Node]) -> None:
-        """Note which inner values are asked for."""
-        found: dict[Node, dict[Node, None]] = {}
+        """Note which inner values, and which loops' first variables, are asked for."""
+        requested: dict[Node, dict[Node, None]] = {}
         for node in all_nodes(nodes):
+            if node.prim.role is Role.PROJECTION and node.params["index"] == 0:
+                self.counters_read.add(node.inputs[0])
             history = node.inputs[0] if node.inputs else None
             if history is None or history.prim.role is not Role.PROJECTION:
                 continue
-            source = history.inputs[0]
             if node.prim.role is Role.INNER_VALUE:
-                found.setdefault(source, {})[node.params["inner"]] = None
-            elif node.prim is control.trips:
-                self.counted.add(source)
-        self.requested = {node: tuple(inner) for node, inner in found.items()}
+                requested.setdefault(history.inputs[0], {})[node.params["inner"]] = None
+        self.requested = {node: tuple(inner) for node, inner in requested.items()}
 
     def find_residuals(self, node: Node) -> tuple:
         """Return the inner values asked for that can be kept:
@@ -197,89 +219,127 @@ class FunctionLibrary:
         """Return a function as an attribute."""
         return NameAttrList(name=name)
 
+    def call(self, body: Body, handles: list, kept: tuple) -> str:
+        """Return the body of a call as a function, which all calls of it share."""
+        key = (body, tuple(handles), kept)
+        if key not in self.called:
+            self.called[key] = self.branch(body.name, body, handles, kept)
+        return self.called[key]
+
     def branch(self, label: str, body: Body, handles: list, kept: tuple) -> str:
         """Return a body as a function of its inputs; inner values kept are results, too."""
-        return self._function(label, ("branch", body, tuple(handles), kept), body, handles, kept)
+        return self._function(label, body, handles, kept)
 
-    def condition(self, label: str, body: Body, handles: list, extra: tuple) -> str:
+    def loop_form(self, node: Node) -> LoopForm:
+        """Return how a loop is written."""
+        return form_of(node, self.find_residuals(node), node in self.counters_read)
+
+    def condition(self, label: str, body: Body, handles: list, form: LoopForm) -> str:
         """Return the condition of a loop."""
-        key = ("condition", body, tuple(handles), extra)
-        return self._function(f"{label}_cond", key, body, handles, (), extra)
+        return self._function(f"{label}_cond", body, handles, (), form)
 
-    def loop_body(self, label: str, body: Body, handles: list, count: int, extra: tuple) -> str:
+    def loop_body(self, label: str, body: Body, handles: list, form: LoopForm) -> str:
         """Write the body of a loop, which also gives back its loop invariants."""
-        key = ("loop", body, tuple(handles), count, extra)
-        return self._function(f"{label}_body", key, body, handles, (), extra, count)
+        return self._function(f"{label}_body", body, handles, (), form, True)
 
     def _function(
         self,
         label: str,
-        key: tuple,
         body: Body,
         handles: list,
         kept: tuple,
-        extra: tuple = ((), False),
-        count: int | None = None,
+        form: LoopForm | None = None,
+        goes_on: bool = False,
     ) -> str:
-        """Write a body as a function, once; return its name, that of the operation it is for with
-        a number.
+        """Write a body as a function; return its name, that of the operation it is for with a
+        number.
+
+        Branches and loops have functions of their own, even if others have equal ones: converters
+        change functions together with the operation that has them.
         """
-        name = self.known.get(key)
-        if name is not None:
-            return name
         label = _NOT_IN_NAMES.sub("_", label.rpartition("/")[2])
-        name = self.known[key] = f"{label}_{len(self.known)}"
-        self.kept.append(body)
-        start = len(self.message.library.function)
+        name = f"{label}_{len(self.written)}"
+        start, before = len(self.message.library.function), len(self.written)
+        self.written.append(body)
         try:
-            self._write_function(name, body, handles, kept, extra, count)
+            self._write_function(name, body, handles, kept, form, goes_on)
         except BaseException:
-            del self.message.library.function[start:], self.known[key]
+            gone = {part.signature.name for part in self.message.library.function[start:]}
+            del self.message.library.function[start:], self.written[before:]
+            self.called = {key: other for key, other in self.called.items() if other not in gone}
             raise
         return name
 
     def _write_function(
-        self, name: str, body: Body, handles: list, kept: tuple, extra: tuple, count: int | None
+        self,
+        name: str,
+        body: Body,
+        handles: list,
+        kept: tuple,
+        form: LoopForm | None,
+        goes_on: bool,
     ) -> None:
         message = self.message.library.function.add()
         message.signature.name = name
         writer = self.writer_of(message.node_def)
-        arguments = self._arguments(message, writer, body, handles, extra)
+        arguments = self._arguments(message, writer, body, handles, form)
         effects = write_nodes(writer, body)
         results = [writer.value(node) for node in body.outputs]
-        if count is not None:
-            results += arguments[len(results) : len(body.inputs) + len(handles)]
-            lists, counter = arguments[len(body.inputs) + len(handles) :], None
-            if extra[1]:
-                *lists, counter = lists
-            for inner, accumulated in zip(extra[0], lists):
-                value = writer.value(inner)
-                made = WrittenNode("TensorListPushBack", (accumulated, value), {})
-                results.append(writer.one(made, "accumulated"))
-            if counter is not None:
-                one = writer.integers(1)
-                results.append(writer.one(WrittenNode("AddV2", (counter, one), {}), "trips"))
+        if form is not None and goes_on:
+            results = next_variables(writer, results, arguments, form)
         for inner in kept:
             results.append(_inner_or_nothing(writer, inner, body))
         note_results(message, results, effects)
 
     def _arguments(
-        self, message: Any, writer: Exporter, body: Body, handles: list, extra: tuple
+        self, message: Any, writer: Exporter, body: Body, handles: list, form: LoopForm | None
     ) -> list[Output]:
-        kinds = [node.aval.dtype for node in body.inputs] + [resource] * len(handles)
-        kinds += [variant] * len(extra[0]) + [int32] * extra[1]
-        outputs = []
-        for number, dtype in enumerate(kinds):
-            node = body.inputs[number] if number < len(body.inputs) else None
-            label = writer.unique(name_of_argument(node) or f"arg_{number}")
+        def add(label: str, dtype: DType) -> Output:
+            label = writer.unique(label)
             part = message.signature.input_arg.add()
             part.name, part.type = label, dtype.as_datatype_enum
-            outputs.append(Output(label, 0, label, dtype))
-        for node, output in zip(body.inputs, outputs):
+            arguments.append(Output(label, 0, label, dtype))
+            return arguments[-1]
+
+        def stand_for(node: Node, output: Output) -> None:
             writer.values[node] = [output]
             writer.names[node] = output.node
-        writer.handles = dict(zip(handles, outputs[len(body.inputs) :]))
-        return outputs
+
+        arguments: list[Output] = []
+        numbers: Iterable[int] = range(len(body.inputs))
+        if form is not None:
+            numbers = form.numbers
+            front = [add("loop_counter", int32), add("maximum_iterations", int32)]
+            for operand, output in zip(form.in_front, front):
+                stand_for(body.inputs[operand], output)
+        for number in numbers:
+            node = body.inputs[number]
+            stand_for(node, add(name_of_argument(node) or f"arg_{number}", node.aval.dtype))
+        for handle in handles:
+            writer.handles[handle] = add(f"arg_{len(arguments)}", resource)
+        for _ in form.kept if form is not None else ():
+            add(f"arg_{len(arguments)}", variant)
+        return arguments
+
+
+def next_variables(
+    writer: Exporter, results: list[Output], arguments: list[Output], form: LoopForm
+) -> list[Output]:
+    """Return what the body of a loop gives back: a value for each of its arguments."""
+    counter, limit = arguments[:2]
+    moving = [results[number] for number in form.numbers if number < form.count]
+    if form.in_front:
+        counter = results[0]
+    else:
+        grown = WrittenNode("AddV2", (counter, writer.integers(1)), {})
+        counter = writer.one(grown, "loop_counter/next")
+    lists = arguments[len(arguments) - len(form.kept) :]
+    grown_lists = [
+        writer.one(WrittenNode("TensorListPushBack", (values, writer.value(inner)), {}), "kept")
+        for inner, values in zip(form.kept, lists)
+    ]
+    fixed = arguments[2 + len(moving) : len(arguments) - len(form.kept)]
+    return [counter, limit, *moving, *fixed, *grown_lists]
 
 
 def note_results(message: Any, results: list[Output], effects: list[str]) -> None:

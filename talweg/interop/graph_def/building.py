@@ -24,6 +24,7 @@ from talweg.eager.tensor import wrap
 from talweg.graph.structure import map_leaves
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.interop.graph_def.flows import FORWARD, GRADIENT, Flows
+from talweg.interop.graph_def.loop_form import build_loop
 from talweg.interop.graph_def.reading import FunctionRecord, NodeRecord, Reference
 from talweg.interop.graph_def.regions import (
     PASSING,
@@ -39,13 +40,11 @@ from talweg.interop.graph_def.values import RULES, ResourceEdge, base, raw_opera
 from talweg.prims import arithmetic
 from talweg.prims.lists.elements import variant_zero
 from talweg.trace import control
-from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
+from talweg.trace.bodies import BodyGraph, apply_branch
 from talweg.trace.function import Function as TracedFunction
 from talweg.trace.kept_operations import keep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from talweg.core.dtypes import DType
 
 INLINED = 1_000_000  # nodes of functions that one import may build
@@ -72,6 +71,11 @@ class GraphBuilder:
         self.tables: Any = None  # tables by name, if they are not the graph's
         self.planner: Any = None  # of what is being built
         self.stacked: dict[tuple, Any] = {}  # handles of arrays that are put on stacks
+
+    @property
+    def names_nodes(self) -> bool:
+        """Whether what is built is not in a function, and gets the names of its nodes."""
+        return self.namer is not None and not self.active
 
     # -- regions
 
@@ -115,7 +119,8 @@ class GraphBuilder:
         controls = [scope.control(name) for name in item.controls]
         controls = [control for control in controls if control is not None]
         outputs, control = self.result(item, inputs, controls + self._before_reads(item, inputs))
-        if self.namer is not None and scope.outer is None and not self.active:
+        if self.names_nodes and scope.outer is None:
+            assert self.namer is not None
             with self._waiting(controls):
                 outputs = self.namer.name(item, outputs, inputs, control)
         if control is None:
@@ -283,7 +288,7 @@ class GraphBuilder:
         for (merge, on), value in zip(choice.merges, results):
             taken = predicate if on == 1 else arithmetic.logical_not(predicate)
             outputs = [value, arithmetic.cast(taken, dtype=int32)]
-            if self.namer is not None and scope.outer is None and not self.active:
+            if self.names_nodes and scope.outer is None:
                 outputs = self.namer.name(merge, outputs, [], None)
             scope.set(merge.name, outputs, value)
         for name, _ in choice.effects:
@@ -335,46 +340,13 @@ class GraphBuilder:
                 for source, merge in zip(sources, merges)
             ]
 
-        results = self.loop(frame.enters[0], go_on, body, initial)
+        results = build_loop(frame.enters[0], go_on, body, initial)
         for exit in frame.exits:
             value = results[merges.index(leaving[exit.name])]
             outputs = [value]
-            if self.namer is not None and scope.outer is None and not self.active:
+            if self.names_nodes and scope.outer is None:
                 outputs = self.namer.name(exit, outputs, [], None)
             scope.set(exit.name, outputs, value if type(value) is Symbol else None)
-
-    def loop(
-        self,
-        item: NodeRecord,
-        condition: Callable[..., Any],
-        body: Callable[..., Any],
-        initial: list,
-    ) -> list:
-        """Build a loop over those of the values that are tensors; the others stay as they are."""
-        moving = [number for number, value in enumerate(initial) if type(value) is Symbol]
-
-        def whole(variables: list) -> list:
-            values_out = list(initial)
-            for number, value in zip(moving, variables):
-                values_out[number] = value
-            return values_out
-
-        def run(variables: list) -> list:
-            results = body(whole(variables))
-            for number in moving:
-                if results[number].dtype is not initial[number].dtype:
-                    raise item.error(
-                        f"loop variable {number} is {initial[number].dtype.name}, and "
-                        f"{results[number].dtype.name} after an iteration"
-                    )
-            return [results[number] for number in moving]
-
-        if not moving:
-            raise item.error("a loop without variables")
-        avals = [initial[number].aval for number in moving]
-        values = [initial[number] for number in moving]
-        finals = apply_loop(lambda v: condition(whole(v)), run, values, avals)[:-1]
-        return whole(finals)
 
     # -- functions
 

@@ -24,8 +24,8 @@ from talweg.interop.graph_def import attributes
 from talweg.interop.graph_def.bodies import (
     WITH_BODIES,
     FunctionLibrary,
-    element_dtypes,
     is_lazy,
+    list_elements,
     nodes_to_write,
 )
 from talweg.interop.graph_def.expressions import describe
@@ -72,10 +72,15 @@ class Exporter(Writer):
         self.renamed: dict[Node, str] = {}  # reads that cannot have the name of their variable
         self.histories: dict[Node, dict] = {}  # operation with bodies -> inner node -> its values
         self.trips: dict[Node, Output] = {}  # loop -> how many iterations it made
+        self.filled: set[Output] = set()  # what loops take already
 
     def element_dtype(self, node: Node) -> DType:
         """Return the dtype of the elements of a list."""
         return self.library.elements.get(node)
+
+    def element_dims(self, node: Node) -> tuple[Any, ...] | None:
+        """Return the dimensions of what is written into a list; None if the rank is not known."""
+        return self.library.elements.shape(node)
 
     # -- values
 
@@ -325,9 +330,9 @@ def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[li
     names = {node: graph.names_of(node) for node in nodes}
 
     def writer_of(nodes: object) -> Exporter:
-        return Exporter(nodes, library, True, (), False, captured)
+        return Exporter(nodes, library, True, (), shapes, captured)
 
-    library = FunctionLibrary(message, element_dtypes(list(graph.table.nodes.values())), writer_of)
+    library = FunctionLibrary(message, list_elements(list(graph.table.nodes.values())), writer_of)
     library.find_requested(list(graph.table.nodes.values()))
     taken = [name for own in names.values() for name in own]
     writer = Exporter(message.node, library, False, taken, shapes, captured)

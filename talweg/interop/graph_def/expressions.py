@@ -216,12 +216,21 @@ def _repeat(words: _Words, counts: Output, size: int) -> WrittenNode:
     return WrittenNode("GatherV2", (WrittenNode("Where", (inside,), {}), ints(0), ints(1)), {})
 
 
+def _cut(words: _Words, x: Output, sizes: tuple, axis: int) -> WrittenNode:
+    """Return the pieces of x; converters look for a Split where they are equal."""
+    axis, given = words.writer.integers(axis), {"num_split": len(sizes)}
+    if len({*sizes}) == 1:
+        return WrittenNode("Split", (axis, x), given)
+    return WrittenNode("SplitV", (x, words.writer.integers(sizes), axis), given)
+
+
 def _largest(words: _Words, x: Output) -> WrittenNode:
     axes = tuple(range(len(words.dims_of(x))))
     return WrittenNode("Max", (x, Literal(np.array(axes, np.int32))), {})
 
 
 _HELPERS: dict[str, Any] = {
+    "cut": _cut,
     "between": _between,
     "mirrored": _mirror,
     "turned": _transpose,

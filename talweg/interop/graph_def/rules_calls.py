@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
+from talweg.interop.graph_def.loop_form import build_loop, counts_only, unchanged
 from talweg.interop.graph_def.values import base, constant, rule
 from talweg.prims import arithmetic
 from talweg.trace import control
@@ -39,6 +40,7 @@ def case(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 def loop(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Build a loop that calls a function while another one gives true."""
     names = [item.attributes[key].name for key in ("cond", "body")]
+    functions = [builder.function(name, item) for name in names]
 
     def go_on(variables: list) -> Any:
         results = builder.apply(names[0], variables, item)
@@ -52,7 +54,10 @@ def loop(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
             raise item.error(f"its body '{names[1]}' gives {len(results)} results")
         return results
 
-    return builder.loop(item, go_on, body, list(inputs))
+    if builder.names_nodes:  # all of its outputs have names
+        return build_loop(item, go_on, body, list(inputs))
+    fixed, counts = unchanged(functions[1]), counts_only(*functions)
+    return build_loop(item, go_on, body, list(inputs), fixed, counts)
 
 
 @rule("PartitionedCall", "StatefulPartitionedCall")

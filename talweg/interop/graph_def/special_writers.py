@@ -18,8 +18,15 @@ from talweg.interop.graph_def.bodies import handles_of, is_negated
 from talweg.interop.graph_def.opaque_calls import raw_form
 from talweg.interop.graph_def.tables import operation_of, table_of
 from talweg.interop.graph_def.text_calls import form_of_call
-from talweg.interop.graph_def.writing import Output, WrittenNode, cannot_write, static_shape
-from talweg.interop.graph_def.writing_lists import empty_list
+from talweg.interop.graph_def.writing import (
+    Literal,
+    Output,
+    WrittenNode,
+    cannot_write,
+    note_output_shapes,
+    static_shape,
+)
+from talweg.interop.graph_def.writing_lists import empty_list, of_lists
 from talweg.prims.random.streams import PHILOX, THREEFRY
 from talweg.prims.state import UPDATE_TYPES
 
@@ -238,29 +245,51 @@ def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
     params, library = node.params, writer.library
     body, condition, count = params["body"], params["cond"], params["count"]
     handles = handles_of((condition, body))
-    kept = library.find_residuals(node)
-    counted = node in library.counted
-    inputs = [writer.operand(x, f"{name}/input") for x in node.operands]
-    inputs += [writer.handle(variable) for variable in handles]
-    inputs += [writer.one(empty_list(x.aval.dtype), f"{name}/accumulator") for x in kept]
-    if counted:
-        inputs.append(writer.one(writer.integers(0), f"{name}/trips"))
-    shapes = [static_shape(dims) for dims, _ in params["avals"]]
-    shapes += [static_shape(x.aval.dims) for x in node.operands[count:]]
+    form = library.loop_form(node)
+    limit: Any = Literal(np.int32(form.limit))
+    if len(form.in_front) == 2:
+        limit = writer.operand(node.operands[form.in_front[1]], f"{name}/maximum_iterations")
+    inputs = [
+        writer.one(Literal(np.int32(0)), f"{name}/loop_counter"),
+        writer.one(limit, f"{name}/maximum_iterations"),
+        *[_own_operand(writer, node.operands[n], f"{name}/input") for n in form.numbers],
+        *[writer.handle(variable) for variable in handles],
+        *[writer.one(empty_list(x.aval.dtype), f"{name}/accumulator") for x in form.kept],
+    ]
+    sizes = [dims for dims, _ in params["avals"]] + [x.aval.dims for x in node.operands[count:]]
+    shapes = [static_shape(dims) for dims in ((), (), *[sizes[number] for number in form.numbers])]
     shapes += [static_shape(()) for _ in range(len(inputs) - len(shapes))]
-    extra = (kept, counted)
     given = {
-        "cond": library.attribute(library.condition(name, condition, handles, extra)),
-        "body": library.attribute(library.loop_body(name, body, handles, count, extra)),
+        "cond": library.attribute(library.condition(name, condition, handles, form)),
+        "body": library.attribute(library.loop_body(name, body, handles, form)),
         "output_shapes": shapes,
     }
     stateful = bool(handles) or condition.has_effects or body.has_effects
     op = "While" if stateful else "StatelessWhile"
-    outputs = writer.node(op, name, [inputs], given, controls)
-    start = len(node.operands) + len(handles)
-    if counted:
-        writer.trips[node] = outputs[start + len(kept)]
-    return _with_history(writer, node, [*outputs[:count], *outputs[start:]], count, kept)
+    alone = writer.inside or form.is_exact
+    label = name if alone else writer.unique(f"{name}/loop")
+    outputs = writer.node(op, label, [inputs], given, controls)
+    if writer.shapes:
+        note_output_shapes(writer.nodes[-1], shapes)
+    writer.trips[node] = outputs[0]
+    results = dict(zip(form.numbers, outputs[2:])) | dict(zip(form.in_front, outputs))
+    own = [results[number] for number in range(count)]
+    if not alone:  # the names of the results number them without what is in front
+        own = writer.node("IdentityN", name, [own], {})
+    lists = outputs[len(outputs) - len(form.kept) :]
+    return _with_history(writer, node, [*own, *lists], count, form.kept)
+
+
+def _own_operand(writer: Exporter, operand: Node, label: str) -> Output:
+    """Return an operand of a loop; an empty list that several take is written for each of them.
+
+    Converters change a list together with the loop that fills it.
+    """
+    output = writer.operand(operand, label)
+    if operand.prim.name != "list_new" or output not in writer.filled:
+        writer.filled.add(output)
+        return output
+    return writer.one(of_lists(writer, operand, [writer.value(operand.operands[0])], {}), label)
 
 
 def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
@@ -270,7 +299,7 @@ def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
     inputs = [writer.operand(x, f"{name}/args") for x in node.operands]
     inputs += [writer.handle(variable) for variable in handles]
     dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
-    function = library.branch(body.name, body, handles, kept)
+    function = library.call(body, handles, kept)
     given = {"Tout": dtypes, "f": library.attribute(function)}
     stateful = bool(handles) or body.has_effects
     op = "StatefulPartitionedCall" if stateful else "PartitionedCall"

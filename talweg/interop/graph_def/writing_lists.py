@@ -70,11 +70,13 @@ def of_lists(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     if name == "list_new":
         return WrittenNode(
             "TensorListReserve",
-            (_any_shape(), first),
+            (_shape(writer, writer.element_dims(node)), first),
             {"element_dtype": writer.element_dtype(node)},
         )
     if name == "list_from":
-        return WrittenNode("TensorListFromTensor", (first, _any_shape()), {})
+        dims = node.operands[0].aval.dims
+        shape = _shape(writer, dims[1:] if dims else None)
+        return WrittenNode("TensorListFromTensor", (first, shape), {})
     if name == "list_set":
         given = {"resize_if_index_out_of_bounds": not params["limited"]}
         return WrittenNode("TensorListSetItem", tuple(operands), given)

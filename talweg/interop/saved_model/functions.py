@@ -14,8 +14,8 @@ from talweg.graph.node import Node
 from talweg.interop.graph_def import attributes
 from talweg.interop.graph_def.bodies import (
     FunctionLibrary,
-    element_dtypes,
     handles_of,
+    list_elements,
     name_of_argument,
     note_results,
     write_nodes,
@@ -36,7 +36,7 @@ class Traces:
         self.names: dict[int, str] = {}  # id of a trace -> name of its function
         self.captures: dict[str, list] = {}  # function -> tensors, handles, tables
         nodes = [node for trace in traces for node in trace.body.nodes]
-        self.library = FunctionLibrary(graph_def, element_dtypes(nodes), self._writer)
+        self.library = FunctionLibrary(graph_def, list_elements(nodes), self._writer)
         self.library.find_requested(nodes)
         for trace in traces:
             self._add(trace)

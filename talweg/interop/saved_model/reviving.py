@@ -342,18 +342,19 @@ class Reviver:
                 part.kind = RestoredSignature
                 obj.functions[name] = part
         elif isinstance(obj, RevivedObject):
-            obj.take(parts)
+            _set_children(obj, parts)
 
 
 class RevivedObject(AutoTrackable):
     """An object of a saved model; each has a class of its own, for its special methods."""
 
-    def take(self, parts: dict[str, Any]) -> None:
-        """Have these children."""
-        for name, part in parts.items():
-            if name.startswith("__") and name.endswith("__") and callable(part):
-                setattr(type(self), name, _method(name, part))
-            self.__dict__[name] = part
+
+def _set_children(obj: RevivedObject, parts: dict[str, Any]) -> None:
+    """Give an object its children; the special methods among them to its class."""
+    for name, part in parts.items():
+        if name.startswith("__") and name.endswith("__") and callable(part):
+            setattr(type(obj), name, _method(name, part))
+        obj.__dict__[name] = part
 
 
 def _method(name: str, function: Any) -> Any:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from talweg.api.export import implement_hook
 from talweg.api.resources import Asset, TrackableResource
-from talweg.core.errors import value_error
 from talweg.core.tracking import EXPLICIT, UNTRACKED, AutoTrackable, Trackable
 from talweg.interop.checkpoint import object_walk
 from talweg.interop.checkpoint.object_walk import CONTAINERS, Survey, variable_in
@@ -54,7 +54,6 @@ def children(obj: object, cache: dict | None = None) -> dict[str, Any]:
     leaf = isinstance(obj, (Asset, TrackableResource, *FUNCTIONS)) or variable_in(obj) is not None
     if leaf or not isinstance(obj, Trackable):
         return {}
-    functions = functions_of(obj) if isinstance(obj, AutoTrackable) else {}
     try:
         parts = obj._trackable_children("savedmodel", cache={} if cache is None else cache)
     except NotImplementedError:
@@ -62,19 +61,16 @@ def children(obj: object, cache: dict | None = None) -> dict[str, Any]:
     parts = {name: child for name, child in parts.items() if is_saved(child)}
     explicit = EXPLICIT in getattr(obj, "__dict__", ())
     own = _containers(obj) if isinstance(obj, AutoTrackable) and not explicit else {}
-    for name, function in functions.items():
-        if name in parts and same_object(parts[name]) is not function:
-            raise value_error(
-                "TW509",
-                f"Can't save object because it has multiple children with the same name. "
-                f"Object: {obj}, attribute name: {name}",
-            )
     ordered = (
-        {name: own.get(name, parts.get(name)) for name in vars(obj) if name in own or name in parts}
+        {
+            name: own.get(name, parts.get(name))
+            for name in vars(obj)
+            if name in own or (name in parts and not isinstance(parts[name], FUNCTIONS))
+        }
         if hasattr(obj, "__dict__")
         else {}
     )
-    return {**ordered, **own, **parts, **functions}
+    return {**ordered, **own, **parts}
 
 
 def _parts(container: Any) -> dict[str, Any]:
@@ -100,9 +96,13 @@ def _containers(obj: object) -> dict[str, Any]:
     }
 
 
+@implement_hook("functions_of")
 def functions_of(obj: object) -> dict[str, Any]:
-    """Return the traced functions among attributes and methods, by name."""
-    found = {}
+    """Return the traced functions among attributes and methods, by name.
+
+    Those with an input signature are traced: what they make meanwhile can be a child of the object.
+    """
+    functions = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in dir(obj):
@@ -111,8 +111,11 @@ def functions_of(obj: object) -> dict[str, Any]:
             except Exception:  # noqa: BLE001 -- properties may fail in any way
                 continue
             if isinstance(value, (BoundFunction, *FUNCTIONS)):
-                found[name] = same_object(value)
-    return found
+                functions[name] = same_object(value)
+    for function in functions.values():
+        if isinstance(function, Function):
+            function.all_traces()
+    return functions
 
 
 def survey(root: Any, signatures: SignatureMap, cache: dict) -> Survey:

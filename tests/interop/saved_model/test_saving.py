@@ -264,3 +264,70 @@ def test_the_converter_says_how_to_go_on():
     converter.target_spec.supported_ops = [tf.lite.OpsSet.SELECT_TF_OPS]
     with pytest.raises(tf.errors.UnimplementedError, match="'folder' with TensorFlow"):
         converter.convert()
+
+
+class Trained(tf.Module):
+    """As Keras 2 saves its models: functions that train are hidden while children are asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.v = tf.Variable(2.0)
+        self.predict_function = None
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def scale(self, x):
+        return x * self.v
+
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        hidden, self.predict_function = self.predict_function, None
+        children = super()._trackable_children(save_type, **kwargs)
+        self.predict_function = hidden
+        return children
+
+
+def test_an_object_says_its_functions_with_its_children(tmp_path):
+    module = Trained()
+    module.predict_function = tf.function(lambda x: x + module.v)
+    module.predict_function(1.0)
+    children = module._trackable_children("savedmodel", cache={})
+    assert children["v"] is module.v and set(children) == {"v", "scale"}
+    loaded = saved(module, tmp_path)
+    assert not hasattr(loaded, "predict_function")
+    assert float(loaded.scale(3.0)) == 6.0
+    assert [name for name in vars(type(loaded).__mro__[1]) if not name.startswith("_")] == []
+
+
+def test_a_function_and_a_child_of_one_name(tmp_path):
+    module = scale()
+    module._track_trackable(tf.Variable(1.0), "scale")
+    with pytest.raises(ValueError, match="multiple children with the same name"):
+        tf.saved_model.save(module, str(tmp_path / "x"))
+
+
+def test_what_a_trace_makes_is_saved(tmp_path):
+    """Functions with an input signature are traced before the other children are listed."""
+
+    class Lazy(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+        def scale(self, x):
+            if not hasattr(self, "v"):
+                self.v = tf.Variable(3.0)
+            return x * self.v
+
+    loaded = saved(Lazy(), tmp_path)
+    assert float(loaded.scale(2.0)) == 6.0 and float(loaded.v) == 3.0
+
+
+def test_a_list_that_grows_where_nothing_is_tracked(tmp_path):
+    """Keras 2's ExportArchive adds a model's variables so; a new list there is no child."""
+    module = scale()
+    module.all_variables = []
+
+    def grow(self):
+        self.all_variables += [self.v]
+        self.others = [self.v]
+
+    tf.__internal__.tracking.no_automatic_dependency_tracking(grow)(module)
+    loaded = saved(module, tmp_path)
+    assert [float(v) for v in loaded.all_variables] == [2.0]
+    assert not hasattr(loaded, "others")
