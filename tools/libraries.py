@@ -115,7 +115,7 @@ class Side:
             top = library.source(self.folder) if in_source else self.folder / library.name
             paths.append(str(top / file.removeprefix(SOURCE)))
         options = ["-v", "-p", "no:cacheprovider", "--import-mode=importlib", "--tb=short"]
-        options.append("--continue-on-collection-errors")
+        options += ["--continue-on-collection-errors", "-o", "addopts="]
         text, _ = self.run(library, "-c", PYTEST, *paths, *options)
         self.said = text
         outcomes = {name: x for name, x in re.findall(OUTCOME, text, re.M)}

@@ -102,15 +102,17 @@ class RegisteredRule:
         if function is None:
             return [None] * len(operands)
         given = [zeros_of(z) if part is None else part for part, z in zip(g, results)]
-        found = function(Operation(self.node, self.node.table.owner()), *given)
-        found = list(found) if isinstance(found, (list, tuple)) else [found]
-        if len(found) != len(operands):
+        operation = Operation(self.node, self.node.table.owner())
+        pulled = function(operation, *given)
+        pulled = list(pulled) if isinstance(pulled, (list, tuple)) else [pulled]
+        if len(pulled) not in (len(operands), len(operation.inputs)):  # an axis has none
             raise value_error(
                 "TW304",
-                f"Num gradients {len(found)} generated for op {self.node.prim.name!r} do not match "
-                f"num inputs {len(operands)}",
+                f"Num gradients {len(pulled)} generated for op {self.node.prim.name!r} do not "
+                f"match num inputs {len(operands)}",
             )
-        return [g if g is None or isinstance(g, IndexedSlices) else tensor(g) for g in found]
+        parts = pulled[: len(operands)]
+        return [g if g is None or isinstance(g, IndexedSlices) else tensor(g) for g in parts]
 
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
         """Compute the tangents of the results: the derivative of the pullback by its cotangent."""

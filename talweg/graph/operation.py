@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import numpy as np
+
 from talweg.core.errors import type_error
 from talweg.core.hooks import hooks
 from talweg.core.provenance import line_of
@@ -58,11 +60,15 @@ class Operation:
 
     @property
     def inputs(self) -> tuple:
-        """The operand tensors."""
+        """The operand tensors; of a ConcatV2 also the axis, which programs look for at the end."""
         inner = self._inner
         if inner.prim.role in _WAITING:
             return ()
-        return tuple([self.graph.symbol(node) for node in inner.operands])
+        nodes = inner.operands
+        if self.type == "ConcatV2":
+            axis = np.int32(inner.params["axis"])
+            nodes = (*nodes, self.graph.constant_node(axis))
+        return tuple([self.graph.symbol(node) for node in nodes])
 
     @property
     def control_inputs(self) -> list:

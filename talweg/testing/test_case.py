@@ -57,9 +57,13 @@ def evaluate_nest(tensors: object) -> Any:
     return structure.map_leaves(_evaluate_leaf, tensors)
 
 
+def _called(leaf: object) -> Any:
+    """Return the result of a function; other leaves as they are."""
+    is_function = callable(leaf) and not is_tensor_like(leaf) and not isinstance(leaf, type)
+    return leaf() if is_function else leaf
+
+
 def _evaluate_leaf(leaf: object) -> Any:
-    if callable(leaf) and not is_tensor_like(leaf):
-        return evaluate_nest(leaf())
     if isinstance(leaf, IndexedSlices):
         parts = (leaf.values, leaf.indices, leaf.dense_shape)
         return IndexedSlicesValue(
@@ -145,8 +149,8 @@ class TestCase(AbslAsserts, unittest.TestCase):
     # -- values and sessions
 
     def evaluate(self, tensors: dict[Any, Any]) -> Any:
-        """Return a nest of tensors as NumPy values."""
-        return evaluate_nest(tensors)
+        """Return a nest of tensors, or of functions that give some, as NumPy values."""
+        return evaluate_nest(structure.map_leaves(_called, tensors))
 
     def evaluate_if_both_tensors(self, a: TensorLike, b: TensorLike) -> tuple:
         """Return (a, b), evaluated if both are tensors."""

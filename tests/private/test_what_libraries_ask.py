@@ -180,3 +180,17 @@ def test_the_seed_set_in_a_graph_is_that_of_the_graph():
 
 def test_specs_of_ragged_tensors_have_flat_values_that_are_tensors():
     assert tf.RaggedTensorSpec([None, None], tf.int32).flat_values_spec is None
+
+
+def test_a_concatenation_has_its_axis_as_the_last_input():
+    with tf1.Graph().as_default() as graph, tf1.Session() as session:
+        x = tf.constant([[1.0], [2.0]])
+
+        @tf.RegisterGradient("DoubledConcat")
+        def doubled(op, grad):
+            assert session.run(op.inputs[-1]) == 1 and len(op.inputs) == 3
+            return [*[2 * g for g in tf1.gradients(op.outputs, list(op.inputs[:-1]), grad)], None]
+
+        with graph.gradient_override_map({"ConcatV2": "DoubledConcat"}):
+            y = tf.concat([x, 3 * x], 1)
+        np.testing.assert_array_equal(session.run(tf1.gradients(y, x)[0]), [[8.0], [8.0]])

@@ -235,9 +235,11 @@ class _TupleWrapper(TrackableDataStructure):
 
     plain_type: Any = tuple  # as which nests know it
 
-    def __new__(cls, original_wrapped_tuple: Any = ()) -> Any:
-        """Return a tuple as one whose elements are children."""
-        return _wrap_tuple(original_wrapped_tuple)
+    def __new__(cls, *values: Any) -> Any:
+        """Return a tuple as one whose elements are children; or another of a wrapped class."""
+        if cls is _TupleWrapper:
+            return _wrap_tuple(*values)
+        return cls.plain_type.__new__(cls, *values)
 
     def __init__(self, *args: object, **kwargs: object):
         super().__init__()

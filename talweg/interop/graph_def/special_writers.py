@@ -1,5 +1,5 @@
 """Writers of operations that no expression describes: constants, inputs, order, variables,
-branches, loops.
+assertions, branches, loops.
 
 Each function writes a node under a name, and gives its outputs; None where it has none.
 """
@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core.dtypes import variant
+from talweg.core.errors import NeedsStaticError, OpError
 from talweg.core.roles import Role
 from talweg.graph.node import Node
-from talweg.interop.graph_def.assertions import write_assertion
-from talweg.interop.graph_def.bodies import handles_of, is_negated
+from talweg.interop.graph_def.bodies import (
+    handles_of,
+    is_negated,
+    name_in_body,
+    nodes_to_write,
+)
 from talweg.interop.graph_def.opaque_calls import raw_form
 from talweg.interop.graph_def.tables import operation_of, table_of
 from talweg.interop.graph_def.text_calls import form_of_call
@@ -29,9 +34,11 @@ from talweg.interop.graph_def.writing import (
 from talweg.interop.graph_def.writing_lists import empty_list, of_lists
 from talweg.prims.random.streams import PHILOX, THREEFRY
 from talweg.prims.state import UPDATE_TYPES
+from talweg.trace.host import requirements_of
 
 if TYPE_CHECKING:
     from talweg.graph.handle import Handle
+    from talweg.graph.subgraph import Body
     from talweg.interop.graph_def.exporting import Exporter
 
 _ASSIGN = {"assign": "AssignVariableOp", "add": "AssignAddVariableOp", "sub": "AssignSubVariableOp"}
@@ -198,7 +205,43 @@ def _act(writer: Exporter, node: Node, name: str, controls: list) -> None:
         return
     if node.params["call"].tf_type != "Assert":
         raise cannot_write(node.params["call"].tf_type)
-    write_assertion(writer, node, name, controls)
+    _write_assertion(writer, node, name, controls)
+
+
+def _write_assertion(writer: Exporter, node: Node, name: str, controls: list) -> None:
+    """Write an assertion as its conditions, one after the other, under its name in the end."""
+    call = node.params["call"]
+    operands = [writer.operand(x, f"{name}/data") for x in node.operands]
+    names = [f"{x.node}:{x.number}" for x in operands]
+    try:
+        counts, body = requirements_of(call, [x.aval for x in node.operands], name, names)
+    except (OpError, NeedsStaticError, TypeError, ValueError) as error:
+        raise cannot_write(f"an assertion, {call.function.__name__} ({error}),") from error
+    outputs = _write_inline(writer, body, operands)
+    for number, (count, summarize) in enumerate(counts, 1):
+        (condition, *data), outputs = outputs[:count], outputs[count:]
+        label = name if number == len(counts) else writer.unique(f"{name}/Assert")
+        given = {} if summarize is None else {"summarize": summarize}
+        writer.node("Assert", label, [condition, data], given, controls)
+        controls = [label]
+    if not counts:
+        writer.node("NoOp", name, [], {}, controls)
+
+
+def _write_inline(writer: Exporter, body: Body, operands: list[Output]) -> list[Output]:
+    """Write the operations of a body in the place of the assertion; return its results."""
+    for node, operand in zip(body.inputs, operands):
+        writer.values[node] = [operand]
+        writer.names[node] = operand.node
+    own, start = set(body.inputs), len(writer.nodes)
+    nodes, folded = nodes_to_write([node for node in body.nodes if node not in own])
+    writer.folded = {**writer.folded, **folded}
+    for node in nodes:
+        writer.write(node, writer.unique(name_in_body(node)))
+    for message in writer.nodes[start:]:
+        if message.op.startswith("Talweg"):
+            raise cannot_write(message.attr["_talweg_reason"].s.decode())
+    return [writer.operand(x, writer.near("data")) for x in body.outputs]
 
 
 def _require(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
