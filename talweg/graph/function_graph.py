@@ -44,6 +44,7 @@ class FunctionGraph(Graph):
     made_variables = False
     leaks_are: type = InaccessibleTensorError  # what using its tensors elsewhere raises
     given: Any = None  # the values of the inputs, while it is traced for a call that has them
+    outer_reference: Any = None  # to the outer graph of a closed trace, which does not keep it
     paths: Any = None  # what traces it along every path of Python `if`s, see trace/paths.py
 
     def __init__(self, name: str = "function", as_v1: bool = False):
@@ -55,7 +56,7 @@ class FunctionGraph(Graph):
             self.collections, self.shares_collections = self.outer.collections, True
         self.function_name = name
         self.building_function = not as_v1
-        self.inputs: list[Node] = []
+        self.input_nodes: list[Node] = []
         self.captured: dict[int, tuple[Any, Node]] = {}  # by id: what is outside, what is inside
         self.sizes: dict[Any, Any] = {}  # sizes outside -> sizes inside
         self.effects: list[Node] = []  # in program order; all of them run
@@ -69,8 +70,11 @@ class FunctionGraph(Graph):
 
     @property
     def outer_graph(self) -> Any:
-        """The graph that was in force where the trace of this one began."""
-        return hooks.default_graph() if self.outer is None else self.outer
+        """The graph that was in force where the trace of this one began; the default one if that
+        is gone.
+        """
+        outer = self.outer if self.outer_reference is None else self.outer_reference()
+        return hooks.default_graph() if outer is None else outer
 
     def note_variable(self, name: str) -> None:
         """Record that a variable is created here; ValueError except on a function's first trace."""
@@ -90,7 +94,7 @@ class FunctionGraph(Graph):
     def add_input(self, aval: Aval) -> Symbol:
         """Add an input of this abstract value and return it."""
         symbol = self._input(aval)
-        self.inputs.append(symbol.node)
+        self.input_nodes.append(symbol.node)
         return symbol
 
     def _input(self, aval: Aval) -> Symbol:

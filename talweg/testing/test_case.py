@@ -14,7 +14,7 @@ import tempfile
 import threading
 import unittest
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, KeysView
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,7 +82,7 @@ def _array(value: object) -> np.ndarray:
     """Return the array that an assertion compares; bfloat16 as float32."""
     if hasattr(value, "to_list") and hasattr(value, "ragged_rank"):
         return np.array(value.to_list(), dtype=object)
-    if not isinstance(value, (np.ndarray, np.generic)):
+    if not isinstance(value, (np.ndarray, np.generic, KeysView)):  # keys are compared as a set
         value = evaluate_nest(value)
         if isinstance(value, (list, tuple)) and any(map(is_tensor_like, structure.flatten(value))):
             value = tensor(value).numpy()

@@ -99,7 +99,7 @@ class Batching:
             if kind and node.aval.dtype is not variant:
                 dims = (graph.sizes.get(size) if type(size) is Dim else size, *dims)
         symbol = graph.placeholder(dims, node.aval.dtype)
-        graph.inputs.append(symbol.node)
+        graph.input_nodes.append(symbol.node)
         if type(size) is Dim and kind and dims:
             graph.sizes.setdefault(size, symbol.dims[0])
             graph.table.symbolic = True

@@ -147,7 +147,7 @@ class BodyGraph(FunctionGraph):
 
         If an equal body is there already, that one.
         """
-        inputs = list(self.inputs)
+        inputs = list(self.input_nodes)
         for value in captures:
             captured = self.captured.get(id(value))
             inputs.append(self._input(aval_of(value)).node if captured is None else captured[1])
@@ -220,7 +220,7 @@ def apply_loop(
         written = frozenset(variable for graph in graphs for variable in graph.writes)
         loosened = [
             common(aval, node.aval, result.node.aval)
-            for aval, node, result in zip(avals, graphs[1].inputs, graphs[1].results)
+            for aval, node, result in zip(avals, graphs[1].input_nodes, graphs[1].results)
         ]
         if written <= inside and all(a is b for a, b in zip(avals, loosened)):
             break

@@ -80,7 +80,7 @@ class DerivedCall:
     def _input(self, graph: BodyGraph, source: tuple, aval: Aval) -> Symbol:
         self.sources.append(source)
         symbol = graph.placeholder(aval.dims, aval.dtype)
-        graph.inputs.append(symbol.node)
+        graph.input_nodes.append(symbol.node)
         return symbol
 
     def _prune(self, graph: BodyGraph) -> None:
@@ -89,9 +89,11 @@ class DerivedCall:
         results = [x.node for x in graph.results if x is not None]
         postorder([*graph.effects, *results, *graph.asked], needed)
         kept = [
-            (node, source) for node, source in zip(graph.inputs, self.sources) if node in needed
+            (node, source)
+            for node, source in zip(graph.input_nodes, self.sources)
+            if node in needed
         ]
-        graph.inputs = [node for node, _ in kept]
+        graph.input_nodes = [node for node, _ in kept]
         self.sources = [source for _, source in kept]
 
     def apply(self, given: dict, operands: tuple, history: Any, body: Body) -> list:

@@ -40,9 +40,9 @@ from talweg.trace.bodies import canonical
 from talweg.trace.described_function import DescribedFunction
 from talweg.trace.device_step import use_steps
 from talweg.trace.implementations import API, note_call
-from talweg.trace.library_attributes import ConcreteFunctionAttributes
+from talweg.trace.library_attributes import ConcreteFunctionAttributes, TraceGraphAttributes
 from talweg.trace.paths import Paths
-from talweg.trace.result_structure import of_spec, without_values
+from talweg.trace.result_structure import of_spec, pack_results, without_values
 from talweg.trace.signature import put_together
 from talweg.trace.structured_calls import match_tensors
 from talweg.trace.unchanged import Contents
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 RULES = batch_rules, call_rules  # they register batch rules and derivatives
 
 
-class TraceGraph(FunctionGraph):
+class TraceGraph(TraceGraphAttributes, FunctionGraph):
     """The graph of a function."""
 
     leaks_are = TypeError  # what using one of its tensors elsewhere raises
@@ -86,7 +86,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         self.attributes = attributes or {}  # `experimental_attributes` of its function
         self._tree, self.specs = tree, specs
         self._template: Any = None
-        self._put_together: Any = None  # results to a nest like the template
+        self._pack: Any = None  # makes a nest like the template of results
         self._absent: list[bool] = []
         self._single = False
         self._has_lists = False  # whether arguments or results are no arrays
@@ -110,7 +110,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
     ) -> None:
         """Trace `function` of the arguments in their structure."""
         graph = self.graph
-        self.formals = tuple([variable.handle for variable in variables])
+        self.formals = graph.formals = tuple([variable.handle for variable in variables])
         symbols = self._enter(names)
 
         def run() -> Any:
@@ -176,23 +176,23 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         symbols = [x for x in results if x is not None]
         self._template = without_values(template)
         nested = partial(structure.is_nested, composites=True)
-        self._put_together = structure.packer(self._template, nested)
+        put_together = structure.packer(self._template, nested)
         self._single = (
             len(results) == 1
             and not self._absent[0]
             and not structure.is_nested(template, composites=True)
         )
+        absent = self._absent if any(self._absent) else None
+        self._pack = partial(pack_results, self._single, absent, put_together)
         captured = list(graph.captured.values())
         self._outside = [value for value, _ in captured]
-        inputs = (*graph.inputs, *[node for _, node in captured])
+        inputs = (*graph.input_nodes, *[node for _, node in captured])
         outputs = tuple([x.node for x in symbols])
-        for node in outputs:
-            node.holders += 1  # so that `graph` goes on listing what the function does
         api = self.attributes.get(API)
         self.body = Body(self.name, inputs, outputs, graph.find_forced(), api=api)
         self.body.device = graph.find_device(self.body.nodes)
         self._has_lists = any(node.aval.dtype is variant for node in (*inputs, *outputs))
-        graph.closed = True
+        graph.close(outputs, self._pack)
         self.writes = tuple(graph.writes)
 
     # -- calling
@@ -449,14 +449,6 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             return
         if sum(type(n) is int for n in sizes) > sum(type(n) is int for n in dims):
             result.set_shape([n if type(n) is int and n >= 0 else None for n in sizes])
-
-    def _pack(self, results: Sequence[Any]) -> Any:
-        if self._single:
-            return results[0]
-        found = iter(results)
-        if any(self._absent):
-            found = iter([None if absent else next(found) for absent in self._absent])
-        return self._put_together(found)
 
     def _call_holding(self, tensors: list, variables: Sequence[Any]) -> Any:
         """Compute the result while no other thread writes the variables that it writes."""

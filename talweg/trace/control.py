@@ -278,7 +278,7 @@ def while_loop(
 
     def check(graph: BodyGraph) -> None:
         for number, result in enumerate(graph.results[extra:]):
-            _check_kept(number, graph.inputs[number + extra].aval, result)
+            _check_kept(number, graph.input_nodes[number + extra].aval, result)
 
     if at_most is None and limit is not None:
         at_most = known_size(limit)
@@ -368,13 +368,13 @@ def loop_in_segments(
 
 def _shift_check(check: Callable[[Any], None], graph: BodyGraph) -> None:
     """Call `check` for a body with one more variable in front."""
-    check(Shifted(graph.inputs[1:], graph.results[1:]))
+    check(Shifted(graph.input_nodes[1:], graph.results[1:]))
 
 
 class Shifted(NamedTuple):
     """The inputs and results of a body, shifted by a variable in front."""
 
-    inputs: list
+    input_nodes: list
     results: list
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from talweg.core.dtypes import DType, resource
-from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.graph import structure
 from talweg.graph.handle import Handle
@@ -24,15 +21,6 @@ from talweg.trace.function_type import (
     shape_or_none,
 )
 from talweg.trace.result_structure import is_plain_nest
-
-
-@dataclass
-class CapturedResource:
-    """Stands for a variable among the inputs of a function's graph, a scalar of dtype resource."""
-
-    name: str
-    dtype: DType = resource
-    shape: TensorShape = field(default_factory=lambda: TensorShape([]))
 
 
 class DescribedFunction:
@@ -54,17 +42,12 @@ class DescribedFunction:
     @property
     def inputs(self) -> list:
         """The inputs of the graph: arguments, then captures (variables as resources)."""
-        symbols = [self.graph.symbol(node) for node in self.body.inputs]
-        captures = len(symbols) - len(self._outside)
-        return [
-            CapturedResource(symbol.name) if type(outside) is Handle else symbol
-            for symbol, outside in zip(symbols, [None] * captures + self._outside)
-        ]
+        return self.graph.inputs
 
     @property
     def outputs(self) -> list:
         """The results in the graph, flat."""
-        return [self.graph.symbol(node) for node in self.body.outputs]
+        return self.graph.outputs
 
     @property
     def captured_inputs(self) -> list:
@@ -78,13 +61,12 @@ class DescribedFunction:
     @property
     def variables(self) -> tuple:
         """The variables the function uses."""
-        handles = dict.fromkeys([v for v in self._outside if type(v) is Handle] + [*self.writes])
-        return tuple([handle.variable for handle in handles if handle not in self.formals])
+        return self.graph.variables
 
     @property
     def trainable_variables(self) -> tuple:
         """The trainable variables the function uses."""
-        return tuple([v for v in self.variables if v.trainable])
+        return self.graph.trainable_variables
 
     @property
     def structured_outputs(self) -> Any:
@@ -96,7 +78,7 @@ class DescribedFunction:
         >>> concrete.structured_outputs["y"].shape
         TensorShape([None])
         """
-        return self._pack(self.outputs)
+        return self.graph.structured_outputs
 
     @property
     def output_specs(self) -> Any:

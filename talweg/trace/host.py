@@ -208,7 +208,7 @@ class RequirementGraph(BodyGraph):
 
     def name_of(self, x: Any) -> str:
         """Return the name of a tensor, by which the text of the error calls it."""
-        return self.names[self.inputs.index(x.node)] if x.node in self.inputs else x.name
+        return self.names[self.input_nodes.index(x.node)] if x.node in self.input_nodes else x.name
 
 
 def requirements() -> RequirementGraph | None:

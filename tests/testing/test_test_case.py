@@ -23,6 +23,7 @@ class TestAssertions(tf.test.TestCase):
 
     def test_equal(self):
         self.assertAllEqual(tf.constant(["a", "b"]), [b"a", "b"])
+        self.assertAllEqual({"a": 1, "b": 2}.keys(), {"b": 3, "a": 4}.keys())
         self.assertAllEqual([np.nan], tf.constant([np.nan]))
         self.assertNotAllEqual([1, 2], [1, 3])
         with self.assertRaisesRegex(AssertionError, "note"):

@@ -427,3 +427,74 @@ def test_a_trace_does_not_keep_the_arguments_that_made_it(kind):
     del arguments, arrays, named, first, again
     gc.collect()
     assert [array() for array in held] == [None] * len(held)
+
+
+def test_the_graph_of_a_function_tells_what_it_takes_and_gives():
+    """As TensorFlow's FuncGraph, also while it is traced."""
+    v, fixed = tf.Variable(1.0), tf.Variable(2.0, trainable=False)
+    c = tf.constant([1.0, 2.0])
+    during = []
+
+    @tf.function(autograph=False)
+    def f(x):
+        fixed.assign_add(1.0)
+        y = x["a"] * v + c
+        graph = tf.compat.v1.get_default_graph()
+        during.append((len(graph.captures), graph.outputs, graph.structured_outputs))
+        return {"y": y, "none": None}
+
+    concrete = f.get_concrete_function({"a": tf.TensorSpec([2], name="a")})
+    graph = concrete.graph
+    assert during == [(2, [], None)]
+    assert graph.name == "f"
+    assert [x.dtype for x in graph.inputs] == [tf.float32, tf.resource, tf.float32]
+    assert graph.inputs == concrete.inputs and graph.inputs[1:] == graph.internal_captures
+    assert graph.external_captures[0] is v.handle and graph.external_captures[1] is c
+    assert graph.captures == list(zip(graph.external_captures, graph.internal_captures))
+    assert [x.name for x in graph.outputs] == [graph.structured_outputs["y"].name]
+    assert graph.structured_outputs["none"] is None
+    assert [x is y for x, y in zip(graph.variables, (v, fixed))] == [True, True]
+    assert [x is v for x in graph.trainable_variables] == [True]
+
+
+def test_the_seed_of_a_functions_graph():
+    """Recorded from TensorFlow 2.21: the global one, or that of the graph around."""
+
+    def seed_inside():
+        return tf.compat.v1.get_default_graph().seed
+
+    def seeds():
+        found = []
+
+        @tf.function
+        def outer(x):
+            found.append(seed_inside())
+            tf.function(lambda: found.append(seed_inside()))()
+            return tf.cond(x > 0.0, lambda: found.append(seed_inside()) or x, lambda: x)
+
+        found.append(outer.get_concrete_function(tf.TensorSpec([])).graph.seed)
+        return found
+
+    tf.random.set_seed(5)
+    concrete = tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([]))
+    assert seeds() == [5, 5, 5, 5]
+    tf.random.set_seed(6)
+    assert concrete.graph.seed == 5
+    with tf.Graph().as_default():
+        assert seeds() == [None] * 4
+        tf.compat.v1.set_random_seed(77)
+        assert seeds() == [77] * 4
+
+
+def test_a_trace_does_not_keep_the_graph_around():
+    double = tf.function(lambda x: 2.0 * x)
+    graph = tf.Graph()
+    with graph.as_default():
+        double(tf.constant(1.0))
+        (trace,) = double.all_traces()
+        assert trace.graph.outer_graph is graph
+    seen = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert seen() is None
+    assert trace(tf.constant(2.0)).numpy() == 4.0

@@ -22,7 +22,6 @@ from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.formats.bundle.reader import Bundle, index_file
 from talweg.formats.wire import data_loss_error
-from talweg.graph.collections import GLOBAL_VARIABLES
 from talweg.interop.checkpoint import object_graph
 from talweg.interop.checkpoint.object_graph import VALUE
 from talweg.interop.checkpoint.object_walk import variable_in
@@ -148,6 +147,7 @@ class Reviver:
         for number, node in enumerate(self.nodes):
             if node.WhichOneof("kind") == "resource":
                 self._fill(number, node)
+        self.graph = None  # traces keep what revives their captures, and are to keep no graph
         root = self.made[0]
         if isinstance(root, AutoTrackable):
             info = self.meta_graph.meta_info_def
@@ -222,8 +222,7 @@ class Reviver:
             value = zeros_like(shape, dtype)
         else:
             value = self.values.read(key)
-        given = {
-            "trainable": message.trainable,
+        given: dict[str, Any] = {
             "name": message.name or None,
             "dtype": dtype,
             "shape": shape,
@@ -231,9 +230,11 @@ class Reviver:
             "aggregation": VariableAggregation(message.aggregation),
         }
         if self.graph is None:
-            return Variable(tensor_of(value), **given)
-        with lift(self.graph):  # not trained unless somebody asks for it, as in TensorFlow
-            return GraphVariable(tensor_of(value), **given, collections=[GLOBAL_VARIABLES])
+            return Variable(tensor_of(value), trainable=message.trainable, **given)
+        with lift(self.graph):  # no optimizer finds it in a collection, as in TensorFlow
+            made = GraphVariable(tensor_of(value), trainable=False, **given)
+        made._trainable = message.trainable
+        return made
 
     def _constant(self, number: int, node: Node) -> Any:
         found = self.constants.get(node.constant.operation)

@@ -226,7 +226,7 @@ class LoopVariables:
 
     def _check(self, graph: BodyGraph) -> None:
         """Raise ValueError where an iteration changes a known shape."""
-        for leaf, node, result in zip(self.leaves, graph.inputs, graph.results):
+        for leaf, node, result in zip(self.leaves, graph.input_nodes, graph.results):
             if leaf.free or result is None or node.aval.dims is None:
                 continue
             before, after = as_shape(_static(node.aval.dims)), result.shape
