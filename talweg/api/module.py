@@ -44,7 +44,12 @@ class Module(AutoTrackable):
     ('dense', 1)
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES: frozenset = frozenset()
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset = frozenset(
+        (
+            *("_self_unconditional_checkpoint_dependencies", DEFERRED),
+            *("_self_unconditional_dependency_names", UNTRACKED),
+        )
+    )  # what holds a module's parts a second time; libraries add to it
 
     def __init__(self, name: str | None = None):
         name = snake_case(type(self).__name__) if name is None else name
@@ -136,24 +141,24 @@ def _walk(
     module: Module, recursive: bool, predicate: Callable[[Any], bool], with_path: bool, key: Any
 ) -> Iterator[Any]:
     catch_up()
-    seen: set[int] = set()
-    pending: list = [((), module)]
+    seen = {id(module)}  # each leaf is found once, but under all of its paths
+    pending: list = [((), module, ())]
     while pending:
-        path, current = pending.pop(0)
+        path, current, around = pending.pop(0)
         deeper: list = []
         ignored = type(current)._TF_MODULE_IGNORED_PROPERTIES
         for name in sorted(vars(current), key=key):
-            if name in ignored or name in (DEFERRED, UNTRACKED):
+            if name in ignored or name in Module._TF_MODULE_IGNORED_PROPERTIES:
                 continue
             for inner_path, leaf in _leaves(vars(current)[name]):
-                if id(leaf) in seen:
+                if not with_path and id(leaf) in seen:
                     continue
                 seen.add(id(leaf))
                 where = (*path, name, *inner_path)
                 if predicate(leaf):
                     yield (where, leaf) if with_path else leaf
-                if recursive and isinstance(leaf, Module):
-                    deeper.append((where, leaf))
+                if recursive and isinstance(leaf, Module) and id(leaf) not in around:
+                    deeper.append((where, leaf, (*around, id(leaf))))
         pending = deeper + pending
 
 

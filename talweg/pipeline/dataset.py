@@ -32,7 +32,13 @@ from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph.handle import Handle
 from talweg.pipeline import element
 from talweg.pipeline.combining import Combining
-from talweg.pipeline.effects import in_graph, leaves_of, run_effect, unwrap_variant
+from talweg.pipeline.effects import (
+    in_graph,
+    in_session_graph,
+    leaves_of,
+    run_effect,
+    unwrap_variant,
+)
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.grouping import Grouping
 from talweg.pipeline.iterators import NumpyIterator, OwnedIterator
@@ -137,7 +143,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def cardinality(self) -> Any:
         """Return the number of elements, an int64 scalar: -1 if there is no end, -2 if nobody
         knows."""
-        if in_graph() and unknowns(self.stage):
+        if in_session_graph() or (in_graph() and unknowns(self.stage)):
             call = lambda bound: (np.int64(unwrap_variant(bound).size()),)  # noqa: E731
             return run_effect("DatasetCardinality", [Aval((), int64)], call, self._variant_tensor)[
                 0
@@ -300,7 +306,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def _variant_tensor(self) -> Any:
         """The tensor that stands for it; in a graph an operation, if it uses tensors of that."""
         free = unknowns(self.stage)
-        if not free and not (in_graph() and needs_restart(self.stage)):
+        is_op = in_session_graph() or (in_graph() and needs_restart(self.stage))
+        if not free and not is_op:
             if self._tensor is None:
                 self._tensor = EagerTensor(Variant(bind(self.stage)))
             return self._tensor

@@ -53,3 +53,9 @@ def leaves_of(stage: Stage) -> list:
 def in_graph() -> bool:
     """Return whether the present call belongs into a graph."""
     return dispatch.context.base is not None
+
+
+def in_session_graph() -> bool:
+    """Return whether that graph is one of TensorFlow 1, whose constants are arrays only."""
+    base = dispatch.context.base
+    return base is not None and not base.building_function

@@ -13,7 +13,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
-from talweg.core.dims import Dim, below, differ, largest, same, smallest
+from talweg.core.dims import Dim, below, differ, largest, same, same_dims, smallest
 from talweg.core.dtypes import float32, int32, int64
 from talweg.core.errors import NeedsStaticError, OpError, invalid
 from talweg.core.hooks import hooks
@@ -395,7 +395,8 @@ class transpose_by:
         _check_vector("transpose", perm)
         if differ(perm.dims[0], len(x.dims)):
             raise invalid("TW202", f"transpose: perm has shape {perm.dims}", f"[{len(x.dims)}]")
-        return Aval((None,) * len(x.dims), x.dtype)
+        alike = same_dims(x.dims[1:], x.dims[:-1])  # in any order
+        return Aval(x.dims if alike else (None,) * len(x.dims), x.dtype)
 
     def numpy(x, perm):
         order = [axis + x.ndim if axis < 0 else axis for axis in perm.tolist()]

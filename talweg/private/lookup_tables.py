@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from talweg.api.array.passing import get_static_value
 from talweg.api.lookup.from_datasets import FAST_HASH, HasherSpec
 from talweg.api.lookup.initializers import (
     KeyValueTensorInitializer,
@@ -76,10 +77,10 @@ def index_table_from_tensor(
         raise value_error("TW207", "vocabulary_list must be specified")
     _check_sizes("a list", num_oov_buckets, None)
     kind, keys = _kind_of_keys(dtype), _keys_of(vocabulary_list)
-    if keys.dtype.is_integer != kind.is_integer:
-        raise value_error("TW102", f"the keys are {keys.dtype.name}", f"keys of {kind.name}")
+    if (keys.dtype.kind in "iu") != kind.is_integer:
+        raise value_error("TW102", f"the keys are {keys.dtype}", f"keys of {kind.name}")
     key_kind = int64 if kind.is_integer else string
-    keys = keys.numpy().astype(key_kind.numpy_dtype)
+    keys = keys.astype(key_kind.numpy_dtype)
     initializer = KeyValueTensorInitializer(keys, np.arange(keys.size), key_kind, int64)
     return _index_table(initializer, num_oov_buckets, default_value, kind, name)
 
@@ -108,7 +109,7 @@ def index_to_string_table_from_tensor(
     if vocabulary_list is None:
         raise value_error("TW207", "vocabulary_list must be specified")
     words = _keys_of(vocabulary_list)
-    places = np.arange(words.shape.num_elements())
+    places = np.arange(words.size)
     initializer = KeyValueTensorInitializer(places, words, int64, string)
     return StaticHashTableV1(initializer, default_value, name)
 
@@ -120,10 +121,13 @@ def _kind_of_keys(dtype: DTypeLike) -> DType:
     return kind
 
 
-def _keys_of(vocabulary: TensorLike) -> Any:
-    """Return a vector as a tensor with values, also while a graph is made."""
+def _keys_of(vocabulary: TensorLike) -> np.ndarray:
+    """Return the elements of a vector, which a graph must know; ValueError if it does not."""
     with dispatch.eagerly():
-        return convert_to_tensor(vocabulary)
+        keys = get_static_value(convert_to_tensor(vocabulary))
+    if keys is None:
+        raise value_error("TW104", "the vocabulary is only known when the graph runs", "a list")
+    return keys
 
 
 def _index_table(

@@ -16,6 +16,7 @@ from talweg.core.roles import Role
 from talweg.core.shapes import as_shape
 from talweg.core.spec import TypeSpec
 from talweg.core.value import IndexedSlices
+from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
 from talweg.graph import structure
@@ -446,13 +447,12 @@ def _avals_of(variable: object, parts: list, shape: Any) -> list[Aval]:
             Aval(None if x.shape.rank is None else x.shape.as_tuple(), x.dtype) for x in part_specs
         ]
     if structure.kind_of(variable) == structure.COMPOSITE:
-        if parts[0].dtype.name == "variant":
+        if parts and parts[0].dtype.name == "variant":
             return [Aval((), parts[0].dtype)]
-        loose = [
-            _without_first(x) if number < 2 or hasattr(variable, "ragged_rank") else aval_of(x)
-            for number, x in enumerate(parts)
-        ]
-        return loose
+        loose = len(parts) if hasattr(variable, "ragged_rank") else 0
+        if isinstance(variable, (IndexedSlices, SparseTensor)):
+            loose = 2
+        return [_without_first(x) for x in parts[:loose]] + [aval_of(x) for x in parts[loose:]]
     (x,) = parts
     if shape is None:
         return [aval_of(x)]

@@ -484,6 +484,19 @@ def test_values_known_while_building():
         slices = T.gradients(T.gather(x, [0]), x)[0]
         assert slices.shape.as_list() == [None, 4]
         assert T.shape(T.zeros([2, 3])).op.type == "Const"
+        for pair, same in ((T.rank(x), 2), True), ((1.0, 2.0), False), ((sizes[1], 5), False):
+            assert T.get_static_value(T.equal(*pair)) == same
+            assert T.get_static_value(T.not_equal(*pair)) != same
+        assert T.get_static_value(T.equal(sizes[0], 2)) is None
+        known = T.get_static_value(T.cast(T.equal(sizes[1], 4), T.float32))
+        assert known == 1.0 and known.dtype == np.float32
+
+
+def test_an_order_that_only_a_run_knows_keeps_equal_sizes():
+    with T.Graph().as_default():
+        order = V1.placeholder(T.int32, [None])
+        for shape, known in (([7], [7]), ([3, 3], [3, 3]), ([3, 4], [None, None])):
+            assert T.transpose(V1.placeholder(T.float32, shape), order).shape.as_list() == known
 
 
 ERRORS = [

@@ -629,3 +629,14 @@ def test_a_sum_that_is_a_row_and_goes_on_as_well(shape):
         found = tf.function(collected)(x)
     for one, other in zip(found, wanted):
         np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_what_the_body_would_do_after_the_last_trip_is_not_asked():
+    """The number of trips is computed beforehand, with the body's own kernels."""
+
+    def walked(x):
+        table = tf.constant([1, 2, 3, 4])
+        step = lambda i, x: (tf.gather(table, i), x * 1.5)  # noqa: E731
+        return tf.while_loop(lambda i, x: i < 4, step, (0, x))
+
+    agree(walked, X)

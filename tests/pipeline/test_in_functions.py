@@ -191,3 +191,19 @@ def test_a_step_that_runs_out_writes_nothing_after_it():
     with pytest.raises(tf.errors.OutOfRangeError):
         step(iterator)
     assert (int(before), int(after)) == (2, 1)  # TensorFlow: (2, 2)
+
+
+def test_operations_on_datasets_in_a_graph_of_a_session():
+    """The dataset is an operation of the graph, whether or not it uses tensors of it."""
+    v1 = tf.compat.v1
+    zero = np.int64(0)
+    with tf.Graph().as_default(), v1.Session() as session:
+        dataset = tf.data.Dataset.range(4)
+        total = dataset.reduce(zero, lambda a, b: a + b)
+        ask = v1.placeholder(tf.bool)
+        branch = tf.cond(ask, lambda: dataset.reduce(zero, lambda a, b: a * 2 + b), lambda: total)
+        single = dataset.skip(3).get_single_element()
+        count, unknown = dataset.cardinality(), dataset.filter(lambda x: x > 2).cardinality()
+        for _ in range(2):
+            assert session.run([total, single, count, unknown]) == [6, 3, 4, -2]
+        assert [session.run(branch, {ask: flag}) for flag in (True, False)] == [11, 6]

@@ -321,6 +321,45 @@ class IntervalSpec(tf.TypeSpec):
         return (self._part,)
 
 
+class Nothing(tf.__internal__.CompositeTensor):
+    """A value without tensors, as TensorFlow Probability's bijectors may be."""
+
+    @property
+    def _type_spec(self):
+        return NothingSpec()
+
+
+class NothingSpec(tf.TypeSpec):
+    value_type = Nothing
+    _component_specs = ()
+
+    def _to_components(self, value):
+        return ()
+
+    def _from_components(self, components):
+        return Nothing()
+
+    def _serialize(self):
+        return ()
+
+
+def test_values_of_libraries_are_variables_of_loops():
+    @tf.function
+    def grown(interval):
+        def body(i, x, nothing):
+            assert x.low.shape == (2,)  # a value of a library keeps its shapes
+            return i + 1, Interval(x.low - 1.0, x.high + 1.0), nothing
+
+        start = (0, interval, Nothing())
+        _, interval, nothing = tf.while_loop(lambda i, *_: i < 3, body, start)
+        assert type(nothing) is Nothing
+        return interval
+
+    grown_interval = grown(Interval(tf.zeros(2), tf.ones(2)))
+    assert grown_interval.low.numpy().tolist() == [-3.0, -3.0]
+    assert grown_interval.high.numpy().tolist() == [4.0, 4.0]
+
+
 def test_values_of_libraries_that_are_made_of_tensors():
     interval = Interval(tf.constant(1.0), tf.constant(3.0))
     assert len(tf.nest.flatten(interval, expand_composites=True)) == 2

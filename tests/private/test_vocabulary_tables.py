@@ -47,6 +47,7 @@ def test_ids_of_the_lines_of_a_file(files):
 def test_ids_of_the_elements_of_a_vector():
     from_tensor = tables.index_table_from_tensor
     assert values(lambda: from_tensor(["x", "y"], 1), (["y", "q"],)) == [1, 2]
+    assert values(lambda: from_tensor(tf.constant(["x", "y"])), (["y", "q"],)) == [1, -1]
     hashed = lambda: from_tensor([4, 5], dtype=tf.int32, num_oov_buckets=1)  # noqa: E731
     assert values(hashed, ([5, 9],)) == [1, 2]
     assert values(lambda: from_tensor([4, 5], dtype=tf.int64), ([5, 9], tf.int64)) == [1, -1]

@@ -24,6 +24,7 @@ from talweg.prims import arithmetic, joining, layout
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.graph.node import Node
 
 
 @export("identity")
@@ -135,25 +136,39 @@ def is_symbolic_tensor(tensor: TensorLike) -> bool:
     return isinstance(tensor, Tensor) and not isinstance(tensor, EagerTensor)
 
 
-def _find_content(x: Symbol, partial: bool) -> Any:
-    """Find the value of a graph's tensor as far as it is known while the graph is built."""
-    content = constant_of(x.node)
+def _find_content(node: Node, partial: bool) -> Any:
+    """Find the value of a graph's node as far as it is known while the graph is built."""
+    content = constant_of(node)
     if content is not None:
         return content.array
-    if not x.dtype.is_integer:
-        return None
+    if not node.aval.dtype.is_integer:
+        return _find_derived(node)
     try:
-        contents = elements(x.node)
+        contents = elements(node)
     except NeedsStaticError:
         return None
     known = [type(n) is int for n in contents.reshape(-1)]
     if all(known):
-        return contents.astype(x.dtype.numpy_dtype)
+        return contents.astype(node.aval.dtype.numpy_dtype)
     if not partial or not any(known):
         return None
     result = np.full(contents.shape, None, object)
     result.reshape(-1)[:] = [n if type(n) is int else None for n in contents.reshape(-1)]
     return result
+
+
+def _find_derived(node: Node) -> Any:
+    """Find whether two known values are equal, or a known value in another dtype: libraries choose
+    by these while they build a graph.
+    """
+    if node.prim not in (arithmetic.equal, arithmetic.not_equal, arithmetic.cast):
+        return None
+    values = [_find_content(operand, False) for operand in node.operands]
+    if any(value is None for value in values):
+        return None
+    if node.prim is arithmetic.cast:
+        return values[0].astype(node.aval.dtype.numpy_dtype)
+    return np.asarray((np.equal if node.prim is arithmetic.equal else np.not_equal)(*values))
 
 
 @export("get_static_value")
@@ -167,5 +182,5 @@ def get_static_value(tensor: object, partial: bool = False) -> Any:
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
     if type(tensor) is Symbol:
-        return _find_content(tensor, partial)
+        return _find_content(tensor.node, partial)
     return None if is_tensor_like(tensor) else tensor

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from talweg.core.errors import OpError
 from talweg.passes.specialize.program import Equation, Value
 from talweg.passes.specialize.stack_primitives import by_element
 from talweg.prims import arithmetic
@@ -137,11 +138,15 @@ def _trips_of(condition: Value, afters: dict, starts: dict, most: int) -> TripCo
     befores = list(run.needed)
     wanted = [condition, *[afters[before] for before in befores]]
     rows = [[starts[before] for before in befores]]
+    question = _Run([condition], starts)
     while True:
-        going, *row = run.of(dict(zip(befores, rows[-1])), wanted)
-        if not bool(np.all(going)):
-            break
-        rows.append(row)
+        now = dict(zip(befores, rows[-1]))
+        try:
+            if not bool(np.all(question.of(now, [condition])[0])):
+                break  # what the body would compute now may be an error
+            rows.append(run.of(now, wanted[1:]))
+        except OpError:  # of the program, which raises it when it runs
+            return None
         if len(rows) in TRIED and run.vector:
             guessed = _extrapolate_count(run, befores, wanted, rows, most)
             if guessed is not None:
