@@ -5,9 +5,10 @@ long and narrow products of few channels.  The routines of `hooks.convolution_ro
 image where it is (`execute/llvm/runtime/convolutions.py`): twice as fast for images of up to a
 hundred channels.  Each takes rows along the last spatial axis, by tables of their offsets.
 
-What needs padding is copied with it, some images at a time, into memory that stays in the second
-cache.  Threads share the parts of a batch.  The parts, and with them the order of sums, depend on
-the sizes alone.
+What needs padding is copied with it, image by image, into memory that stays in the second cache.  A
+thread makes one call for all its images, without Python's lock: beside a thread that compiles, each
+time it is taken costs more than an image does.  Threads share the parts of a batch.  The parts, and
+with them the order of sums, depend on the sizes alone.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,15 +26,15 @@ from talweg.core.cores import count_cores
 from talweg.core.hooks import hooks
 from talweg.core.load import load
 
-WORTH = 1 << 30  # multiplications, in one call or several, from which the routines are compiled
+WORTH = 1 << 29  # multiplications, in one call or several, from which the routines are compiled
 LARGE = 1 << 18  # that are worth a call
 SHARED = 1 << 22  # that are worth threads
 FILTER_BYTES = 1 << 18  # of filters that stay in the second cache; BLAS is good at larger ones
 EFFICIENT = 0.7  # the least part of a tile's work that is to be of use
-BUFFER_BYTES = 1 << 18  # of images with their padding, for the second cache
 ROWS_BYTES = 1 << 14  # of rows that all filters meet in turn, for the first
 PARTS = 8  # of a batch, at most
 SUMS = 8  # in registers, which hide the time of an addition
+_NOTHING = np.zeros((0, 2), np.int64)
 _seen = {"work": 0}
 
 
@@ -42,7 +43,8 @@ class Routines(NamedTuple):
 
     lanes: int
     tiles: tuple[tuple[int, int], ...]
-    functions: dict[tuple[str, int, int], Callable[..., None]]
+    functions: dict[tuple[str, int, int], int]  # addresses
+    images: Callable[[int, int, int, int, int], None]  # calls one of them for images of a batch
 
     def choose(self, rows: int, columns: int, widest: int) -> tuple[int, int] | None:
         """Return the tile up to `widest` that computes `rows` x `columns` best; None if none does.
@@ -87,10 +89,10 @@ class Geometry(NamedTuple):
         """Return the number of multiplications."""
         return self.batch * math.prod(self.outputs) * self.taps * self.channels * self.results
 
-    def parts(self) -> list[slice]:
-        """Return the parts of the batch."""
-        step = -(-self.batch // PARTS)
-        return [slice(start, min(start + step, self.batch)) for start in range(0, self.batch, step)]
+    @property
+    def images(self) -> int:
+        """Return the number of images in a part of the batch."""
+        return -(-self.batch // PARTS)
 
     def suits(self) -> bool:
         """Return whether the routines are better than BLAS at these sizes."""
@@ -107,56 +109,74 @@ def convolve(x: np.ndarray, w: np.ndarray, y: np.ndarray, geometry: Geometry) ->
     tile = routines and routines.choose(width, geometry.results, width)
     if routines is None or not tile:
         return False
-    routine = routines.functions["convolve", *tile]
     panels, last = _pack(w, routines.lanes * tile[1])
     # Neighbours of the last axis and their channels are one run of memory.
     runs = geometry.kernel[:-1] if geometry.dilation[-1] == 1 else geometry.kernel
     length = geometry.taps // math.prod(runs) * geometry.channels
-
-    def work(part: slice) -> None:
-        for images, buffer in _padded(x, geometry, part, geometry.channels):
-            rows = y[images]
-            places, steps = _rows(buffer, rows, geometry)
-            offsets = _offsets(runs, geometry.dilation, buffer.strides)
-            routine(
-                buffer.ctypes.data, panels.ctypes.data, rows.ctypes.data, places.ctypes.data,
-                len(places), width, *steps, offsets.ctypes.data, len(offsets), length,
-                len(panels), last, 0,
-            )  # fmt: skip
-
-    _share(work, geometry)
+    sizes = (math.prod(runs), length, len(panels), last, 0)
+    job = _Job(geometry, x, y, geometry.channels, runs)
+    job.run(routines, routines.functions["convolve", *tile], panels, 0, sizes)
     return True
 
 
 def filter_gradient(x: np.ndarray, g: np.ndarray, total: np.ndarray, geometry: Geometry) -> bool:
     """Write the filters' gradient to `total`, unless NumPy is to do it; whether that is done."""
-    routines = _routines(geometry, x, g, total) if g.flags.c_contiguous else None
+    routines = _routines(geometry, x, g, total)
     channels, results = geometry.channels, geometry.results
     tile = routines and routines.choose(channels, results, 2 * channels)
     if routines is None or not tile:
         return False
-    routine, lanes = routines.functions["filters", *tile], routines.lanes * tile[1]
+    lanes = routines.lanes * tile[1]
     count, blocks = -(-channels // tile[0]), -(-results // lanes)
-    parts, width = geometry.parts(), geometry.outputs[-1]
-    chunk = max(1, ROWS_BYTES // (4 * width * (channels + results)))
-    sums = np.zeros((len(parts), geometry.taps, count * tile[0], blocks * lanes), np.float32)
-
-    def work(part: slice) -> None:
-        own = sums[parts.index(part)]
-        for images, buffer in _padded(x, geometry, part, count * tile[0]):
-            rows = g[images]
-            places, steps = _rows(buffer, rows, geometry)
-            offsets = _offsets(geometry.kernel, geometry.dilation, buffer.strides)
-            routine(
-                buffer.ctypes.data, rows.ctypes.data, own.ctypes.data, places.ctypes.data,
-                len(places), width, *steps, offsets.ctypes.data, len(offsets),
-                count, blocks, results - (blocks - 1) * lanes, chunk,
-            )  # fmt: skip
-
-    _share(work, geometry)
+    chunk = max(1, ROWS_BYTES // (4 * geometry.outputs[-1] * (channels + results)))
+    # Of each part of the batch: their order, and so the rounding, is the same on any threads.
+    parts = -(-geometry.batch // geometry.images)
+    sums = np.zeros((parts, geometry.taps, count * tile[0], blocks * lanes), np.float32)
+    sizes = (geometry.taps, count, blocks, results - (blocks - 1) * lanes, chunk)
+    job = _Job(geometry, x, g, count * tile[0], geometry.kernel)
+    job.run(routines, routines.functions["filters", *tile], sums, sums.strides[0], sizes)
     whole = sums[..., :channels, :results].sum(axis=0)
     np.copyto(total, whole.reshape(total.shape))
     return True
+
+
+class _Job:
+    """The arguments of a routine, for x [N, *S, C] and y [N, *O, M] in memory, as `images` takes
+    them.
+    """
+
+    def __init__(
+        self, geometry: Geometry, x: np.ndarray, y: np.ndarray, channels: int, taps: tuple
+    ) -> None:
+        self.geometry, self.y = geometry, np.ascontiguousarray(y)
+        self.x = x = np.ascontiguousarray(x)
+        self.shape = (*geometry.padded, channels)
+        copied = geometry.padded != geometry.sizes or channels != x.shape[-1]
+        steps = _steps(self.shape)
+        self.copies, self.run_bytes = _copies(geometry, channels) if copied else (_NOTHING, 0)
+        apart = [step * stride for step, stride in zip(steps, geometry.strides)]
+        self.places = _pairs(geometry.outputs[:-1], tuple(apart[:-1]), self.y.strides[1:-2])
+        self.steps = apart[-1], self.y.strides[-2]
+        self.offsets = _offsets(taps, geometry.dilation, steps)
+
+    def run(
+        self, routines: Routines, routine: int, w: np.ndarray, w_part: int, sizes: tuple
+    ) -> None:
+        """Call a routine for all images; `w_part`: how far apart what parts have for w lies."""
+        geometry, x, y = self.geometry, self.x, self.y
+        fields = (
+            x.ctypes.data, x.strides[0], y.ctypes.data, y.strides[0], w.ctypes.data, w_part,
+            geometry.images, len(self.copies), self.copies.ctypes.data, self.run_bytes,
+            self.places.ctypes.data, len(self.places), geometry.outputs[-1], *self.steps,
+            self.offsets.ctypes.data, *sizes,
+        )  # fmt: skip
+        job = np.array(fields, np.int64)
+
+        def work(first: int, end: int) -> None:
+            buffer = np.zeros(self.shape if len(self.copies) else 1, np.float32)
+            routines.images(routine, job.ctypes.data, first, end, buffer.ctypes.data)
+
+        _share(work, geometry)
 
 
 def is_direct(g: np.ndarray, w: np.ndarray, geometry: Geometry) -> bool:
@@ -187,45 +207,35 @@ def _pack(w: np.ndarray, lanes: int) -> tuple[np.ndarray, int]:
     return np.ascontiguousarray(panels), results - (blocks - 1) * lanes
 
 
-def _padded(
-    x: np.ndarray, geometry: Geometry, part: slice, channels: int
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (slice of the batch, its images with padding, some channels of zeros behind).
-
-    Images are overwritten by the next.
+@functools.lru_cache(256)
+def _copies(geometry: Geometry, channels: int) -> tuple[np.ndarray, int]:
+    """Return the offsets [runs, 2] of an image's runs of memory in it and in its padded copy, and
+    their bytes.
     """
-    if geometry.padded == geometry.sizes and channels == x.shape[-1] and x.flags.c_contiguous:
-        yield part, x[part]
-        return
-    shape = (*geometry.padded, channels)
-    step = max(1, min(part.stop - part.start, BUFFER_BYTES // (4 * math.prod(shape))))
-    buffer = np.zeros((step, *shape), np.float32)
-    inside = [slice(low, low + n) for n, (low, _) in zip(geometry.sizes, geometry.padding)]
-    image = buffer[(slice(None), *inside, slice(x.shape[-1]))]
-    for start in range(part.start, part.stop, step):
-        images = slice(start, min(start + step, part.stop))
-        count = images.stop - start
-        np.copyto(image[:count], x[images])
-        yield images, buffer[:count]
+    whole_rows = channels == geometry.channels
+    counts = geometry.sizes[:-1] if whole_rows else geometry.sizes
+    own = _steps((*geometry.sizes, geometry.channels))
+    wide = _steps((*geometry.padded, channels))
+    inside = sum([low * step for (low, _), step in zip(geometry.padding, wide)])
+    pairs = _pairs(counts, own[: len(counts)], wide[: len(counts)]) + np.array([0, inside])
+    return pairs, 4 * geometry.channels * (geometry.sizes[-1] if whole_rows else 1)
 
 
-def _rows(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> tuple[np.ndarray, tuple[int, int]]:
-    """Return the offsets [rows, 2] in x and y of rows of y, and the steps along them."""
-    apart = [step * stride for step, stride in zip(x.strides[1:], geometry.strides)]
-    x_steps, y_steps = (x.strides[0], *apart), y.strides[:-1]
-    places = _places(y.shape[:-2], x_steps[:-1], y_steps[:-1])
-    return places, (x_steps[-1], y_steps[-1])
+def _steps(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the bytes between neighbours along the spatial axes of an image `[*S, C]`."""
+    return tuple([4 * math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)])
 
 
 @functools.lru_cache(256)
-def _places(counts: tuple, x_steps: tuple, y_steps: tuple) -> np.ndarray:
+def _pairs(counts: tuple, x_steps: tuple, y_steps: tuple) -> np.ndarray:
+    """Return the offsets [places, 2] in x and y of all places, in order."""
     return np.stack([_sums_of_steps(counts, x_steps), _sums_of_steps(counts, y_steps)], -1)
 
 
 @functools.lru_cache(256)
-def _offsets(taps: tuple, dilation: tuple, strides: tuple) -> np.ndarray:
+def _offsets(taps: tuple, dilation: tuple, steps: tuple) -> np.ndarray:
     """Return the offsets of taps, in order."""
-    return _sums_of_steps(taps, [step * apart for step, apart in zip(strides[1:], dilation)])
+    return _sums_of_steps(taps, [step * apart for step, apart in zip(steps, dilation)])
 
 
 def _sums_of_steps(counts: Sequence[int], steps: Sequence[int]) -> np.ndarray:
@@ -235,31 +245,31 @@ def _sums_of_steps(counts: Sequence[int], steps: Sequence[int]) -> np.ndarray:
     return total
 
 
-def _share(work: Callable[[slice], None], geometry: Geometry) -> None:
-    """Do the work of all parts, on this pool's share of the cores."""
-    parts = geometry.parts()[::-1]
+def _share(work: Callable[[int, int], None], geometry: Geometry) -> None:
+    """Do the work of all images, whole parts of the batch on each of a share of the cores."""
+    batch, images = geometry.batch, geometry.images
+    parts = -(-batch // images)
     asked = settings.threads.get()
     count = (asked or load.share(count_cores())) if geometry.work >= SHARED else 1
+    each = -(-parts // max(1, min(count, parts))) * images
     errors: list[BaseException] = []
 
-    def take() -> None:
+    def take(first: int) -> None:
         try:
-            while parts and not errors:
-                work(parts.pop())
-        except IndexError:  # another thread took the last one
-            pass
+            work(first, min(first + each, batch))
         except BaseException as error:
             errors.append(error)
 
-    helpers: list[Any] = []
-    for _ in range(min(count, len(parts)) - 1):
-        helper = threading.Thread(target=take, daemon=True)
+    helpers: list[threading.Thread] = []
+    for first in range(each, batch, each):
+        helper = threading.Thread(target=take, args=(first,), daemon=True)
         try:
             helper.start()
         except RuntimeError:  # there may be no more threads
-            break
+            take(first)
+            continue
         helpers.append(helper)
-    take()
+    take(0)
     for helper in helpers:
         helper.join()
     if errors:

@@ -76,7 +76,6 @@ def test_numbers_are_those_of_numpy(name, vector_bytes, monkeypatch, done):
     """float64, which NumPy computes, tells what is exact; all widths of vectors, by LLVM."""
     routines = convolutions.load(vector_bytes)
     monkeypatch.setattr(convolutions, "routines", lambda: routines)
-    monkeypatch.setattr(direct, "BUFFER_BYTES", 20000)
     monkeypatch.setattr(direct, "ROWS_BYTES", 8000)
     operands = integers(CASES[name])
     expected = all_three(CASES[name], *[x.astype(np.float64) for x in operands])
@@ -172,11 +171,24 @@ def test_there_may_be_no_llvm(monkeypatch, done):
     assert eager_kernels.convolution_routines() is None
 
 
-def test_an_error_in_a_thread_is_raised(monkeypatch):
-    def fails(*_args):
-        raise MemoryError("no room")
+@pytest.mark.parametrize("failing", [0, 4])
+def test_an_error_in_a_thread_is_raised(failing):
+    def work(first, _end):
+        if first == failing:
+            raise MemoryError("no room")
 
-    monkeypatch.setattr(direct, "_padded", fails)
-    geometry = CASES["two axes"]
+    sizes = direct.Geometry(8, (9,), (9,), 1, 1, (3,), (1,), ((1, 1),), (1,))
     with settings.threads(2), pytest.raises(MemoryError, match="no room"):
-        all_three(geometry, *integers(geometry))
+        direct._share(work, sizes)
+
+
+def test_every_image_is_in_one_share():
+    sizes = direct.Geometry(29, (9,), (9,), 1, 1, (3,), (1,), ((1, 1),), (1,))
+    for threads in (1, 2, 3, 8, 40):
+        shares = []
+        with settings.threads(threads):
+            direct._share(lambda first, end: shares.append((first, end)), sizes)
+        shares.sort()
+        assert [first for first, _ in shares[1:]] == [end for _, end in shares[:-1]]
+        assert (shares[0][0], shares[-1][1]) == (0, 29) and len(shares) <= min(threads, 8)
+        assert all(first % sizes.images == 0 for first, _ in shares)

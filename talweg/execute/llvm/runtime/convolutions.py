@@ -4,11 +4,13 @@ A program's own convolutions are made for its sizes, and take LLVM a while.  The
 compiled once for a machine and kept on disk; NumPy's way, columns and BLAS, takes two to six times
 as long where there are few channels.
 
-* `convolve(x, w, y, ...)`: y[row, o, m] = sum over runs and k of
+* `convolve(x, y, w, ...)`: y[row, o, m] = sum over runs and k of
   x[row + run, o, k] w[run, k, m]: a register tile of `POSITIONS` o and some vectors of m, kept over
   all of the sum;
 * `filters(x, g, w, ...)`: w[tap, c, m] += sum over rows and o of x[row + tap, o, c] g[row, o, m]: a
-  tile of some c and vectors of m, kept over a chunk of rows.
+  tile of some c and vectors of m, kept over a chunk of rows;
+* `images(routine, job, ...)` calls one of them for each image of a batch, which it copies where it
+  needs padding.
 
 A row is what lies along the last spatial axis; `places` says where each begins in both arrays, and
 so hides how many axes there are.  The taps of the last axis and the channels are one run of memory
@@ -48,7 +50,7 @@ POINTER_EVERY = 3  # rows: the next two are reached from its pointer by one or t
 
 
 _CONVOLVE = """
-define void @talweg_convolve_$ROWS_$VECTORS(ptr %x, ptr noalias %w, ptr noalias %y,
+define void @talweg_convolve_$ROWS_$VECTORS(ptr %x, ptr noalias %y, ptr noalias %w,
     ptr noalias %places, i64 %rows, i64 %width, i64 %x.step, i64 %y.step, ptr noalias %offsets,
     i64 %runs, i64 %length, i64 %blocks, i64 %last, i64 %unused) {
 entry:
@@ -131,6 +133,57 @@ done:
   ret void
 }
 """
+
+_IMAGES = """
+declare ptr @memcpy(ptr, ptr, i64)
+
+define void @talweg_images(ptr %routine, ptr %job, i64 %first, i64 %end, ptr %buffer) {
+entry:
+$FIELDS
+  br label %image
+image:
+  %i = phi i64 [%first, %entry], [%i.n, %call]
+  %x.far = mul i64 %i, %x.image
+  %x.at = getelementptr i8, ptr %x, i64 %x.far
+  %y.far = mul i64 %i, %y.image
+  %y.at = getelementptr i8, ptr %y, i64 %y.far
+  %part = udiv i64 %i, %per
+  %w.far = mul i64 %part, %w.part
+  %w.at = getelementptr i8, ptr %w, i64 %w.far
+  %copied = icmp ne i64 %copies, 0
+  br i1 %copied, label %copy, label %call
+copy:
+  %j = phi i64 [0, %image], [%j.n, %copy]
+  %pair = shl i64 %j, 1
+  %from.place.at = getelementptr i64, ptr %copy.places, i64 %pair
+  %to.place.at = getelementptr i64, ptr %from.place.at, i64 1
+  %from.place = load i64, ptr %from.place.at
+  %to.place = load i64, ptr %to.place.at
+  %from = getelementptr i8, ptr %x.at, i64 %from.place
+  %to = getelementptr i8, ptr %buffer, i64 %to.place
+  %same = call ptr @memcpy(ptr %to, ptr %from, i64 %copy.bytes)
+  %j.n = add i64 %j, 1
+  %j.more = icmp ult i64 %j.n, %copies
+  br i1 %j.more, label %copy, label %call
+call:
+  %source = phi ptr [%x.at, %image], [%buffer, %copy]
+  call void %routine(ptr %source, ptr %y.at, ptr %w.at, ptr %places, i64 %rows, i64 %width,
+    i64 %x.step, i64 %y.step, ptr %offsets, i64 %taps, i64 %length, i64 %blocks, i64 %last,
+    i64 %most)
+  %i.n = add i64 %i, 1
+  %i.more = icmp ult i64 %i.n, %end
+  br i1 %i.more, label %image, label %done
+done:
+  ret void
+}
+"""
+
+_FIELDS = (  # of a job, in order
+    *("ptr x", "i64 x.image", "ptr y", "i64 y.image", "ptr w", "i64 w.part", "i64 per"),
+    *("i64 copies", "ptr copy.places", "i64 copy.bytes", "ptr places", "i64 rows", "i64 width"),
+    *("i64 x.step", "i64 y.step", "ptr offsets", "i64 taps", "i64 length", "i64 blocks"),
+    *("i64 last", "i64 most"),
+)
 
 _FILTERS = """
 define void @talweg_filters_$ROWS_$VECTORS(ptr noalias %x, ptr noalias %g, ptr noalias %w,
@@ -373,7 +426,13 @@ def text(vector_bytes: int) -> str:
         "declare i64 @llvm.umin.i64(i64, i64)",
     ]
     made = [make(lanes, tile) for make in (_convolve, _filters) for tile in TILES[vector_bytes]]
-    return "\n".join([*declared, *made])
+    fields = []
+    for number, field in enumerate(_FIELDS):
+        kind, name = field.split()
+        fields.append(f"  %{name}.in = getelementptr i64, ptr %job, i64 {number}")
+        fields.append(f"  %{name} = load {kind}, ptr %{name}.in")
+    images = _IMAGES.replace("$FIELDS", "\n".join(fields))
+    return "\n".join([*declared, *made, images])
 
 
 def load(vector_bytes: int) -> Routines:
@@ -384,12 +443,13 @@ def load(vector_bytes: int) -> Routines:
         for tile in tiles
         for name in ("convolve", "filters")
     }
-    loaded = code.compile_module(text(vector_bytes), {}, names.values())
+    loaded = code.compile_module(text(vector_bytes), {}, [*names.values(), "talweg_images"])
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    kind = ctypes.CFUNCTYPE(None, *[pointer] * 4, *[number] * 4, pointer, *[number] * 5)
-    functions = {key: kind(loaded.addresses[name]) for key, name in names.items()}
+    images = ctypes.CFUNCTYPE(None, pointer, pointer, number, number, pointer)
+    addresses = {key: loaded.addresses[name] for key, name in names.items()}
     _loaded.append(loaded)
-    return Routines(vector_bytes // 4, tiles, functions)
+    lanes = vector_bytes // 4
+    return Routines(lanes, tiles, addresses, images(loaded.addresses["talweg_images"]))
 
 
 _loaded: list[code.LoadedCode] = []  # which live for ever
