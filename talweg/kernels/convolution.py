@@ -120,6 +120,10 @@ def convolution_input_gradient(
     elif _is_convolution(g, w, total, strides, padding, dilation, groups):
         mirrored = _mirror(w.shape[:-2], padding, dilation)
         return convolution(g, _turn_round(w, groups), strides, mirrored, dilation, groups)
+    elif _is_strided(strides, dilation, groups) and direct.input_gradient(
+        g, w, total, tuple(strides), padding
+    ):
+        pass
     elif w.shape[-2] <= FEW_CHANNELS:
         _scatter_rows(g, w, total, strides, padding, dilation, groups)
     else:
@@ -136,6 +140,10 @@ def is_depthwise(w: np.ndarray, groups: int):
 
 def _is_pointwise(kernel, strides: Sequence[int], padding: Sequence[tuple[int, int]]):
     return all(n == 1 for n in (*kernel, *strides)) and not any(map(any, padding))
+
+
+def _is_strided(strides: Sequence[int], dilation: Sequence[int], groups: int):
+    return groups == 1 and any(n > 1 for n in strides) and all(n == 1 for n in dilation)
 
 
 def _mirror(kernel, padding: Sequence[tuple[int, int]], dilation: Sequence[int]):

@@ -14,6 +14,7 @@ with them the order of sums, depend on the sizes alone.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -96,19 +97,27 @@ class Geometry(NamedTuple):
 
     def suits(self) -> bool:
         """Return whether the routines are better than BLAS at these sizes."""
-        pointwise = self.taps == 1 and all([step == 1 for step in self.strides])
-        if not self.outputs or pointwise or any([min(pair) < 0 for pair in self.padding]):
+        if not self.outputs or any([min(pair) < 0 for pair in self.padding]):
             return False
         return 4 * self.taps * self.channels * self.results <= FILTER_BYTES
+
+    def is_product(self) -> bool:
+        """Return whether this is a matrix product of arrays as they are."""
+        return self.taps == 1 and all([step == 1 for step in self.strides])
 
 
 def convolve(x: np.ndarray, w: np.ndarray, y: np.ndarray, geometry: Geometry) -> bool:
     """Write y = x * w, unless NumPy is to do it; whether that is done."""
-    routines = _routines(geometry, x, w, y)
-    width = geometry.outputs[-1] if geometry.outputs else 0
-    tile = routines and routines.choose(width, geometry.results, width)
-    if routines is None or not tile:
+    if geometry.is_product() or not is_direct(x, w, geometry):
         return False
+    _convolve(x, w, y, geometry)
+    return True
+
+
+def _convolve(x: np.ndarray, w: np.ndarray, y: np.ndarray, geometry: Geometry) -> None:
+    """Write y = x * w; channels of y lie side by side."""
+    routines, width = hooks.convolution_routines(), geometry.outputs[-1]
+    tile = routines.choose(width, geometry.results, width)
     panels, last = _pack(w, routines.lanes * tile[1])
     # Neighbours of the last axis and their channels are one run of memory.
     runs = geometry.kernel[:-1] if geometry.dilation[-1] == 1 else geometry.kernel
@@ -116,12 +125,66 @@ def convolve(x: np.ndarray, w: np.ndarray, y: np.ndarray, geometry: Geometry) ->
     sizes = (math.prod(runs), length, len(panels), last, 0)
     job = _Job(geometry, x, y, geometry.channels, runs)
     job.run(routines, routines.functions["convolve", *tile], panels, 0, sizes)
+
+
+def input_gradient(
+    g: np.ndarray, w: np.ndarray, total: np.ndarray, strides: tuple, padding: Sequence
+) -> bool:
+    """Write the input gradient of a convolution with strides, unless NumPy is to do it; whether
+    that is done.
+
+    g [N, *O, M] w [*K, C, M] -> total [N, *S, C], zeros before.  The places that are a stride apart
+    are read by the same taps, so for each of them this is a convolution with these.
+    """
+    phases = []
+    for offsets in itertools.product(*map(range, strides)):
+        axes = [
+            _phase(*each)
+            for each in zip(offsets, w.shape, strides, padding, total.shape[1:], g.shape[1:])
+        ]
+        part = w[tuple([axis.taps for axis in axes])]
+        target = total[(slice(None), *[slice(o, None, s) for o, s in zip(offsets, strides)])]
+        if 0 in part.shape or not target.size:
+            continue
+        part = part[(slice(None, None, -1),) * len(axes)].swapaxes(-1, -2)
+        ones, channels, results = (1,) * len(axes), part.shape[-2], part.shape[-1]
+        pads = tuple([axis.padding for axis in axes])
+        outputs, kernel = target.shape[1:-1], part.shape[:-2]
+        sizes = len(g), g.shape[1:-1], outputs, channels, results, kernel, ones, pads, ones
+        phases.append((part, target, Geometry(*sizes)))
+    if not phases or not all([is_direct(g, part, geometry) for part, _, geometry in phases]):
+        return False
+    for part, target, geometry in phases:
+        _convolve(g, part, target, geometry)
     return True
+
+
+class _Phase(NamedTuple):
+    """What the places of one axis that are a stride apart are made of."""
+
+    taps: slice
+    padding: tuple[int, int]  # of the convolution with these taps, turned round
+
+
+def _phase(
+    offset: int, taps: int, stride: int, pads: tuple[int, int], size: int, outputs: int
+) -> _Phase:
+    """Return how places j * stride + offset are made.
+
+    Tap first + t * stride reads o = j + ahead - t; with the taps turned round, u = count - 1 - t,
+    this is a convolution, which reads j - low + u.
+    """
+    first = (offset + pads[0]) % stride
+    ahead = (offset + pads[0] - first) // stride
+    count = -(-(taps - first) // stride)
+    places = -(-(size - offset) // stride)
+    low = count - 1 - ahead
+    return _Phase(slice(first, None, stride), (low, places - outputs - low + count - 1))
 
 
 def filter_gradient(x: np.ndarray, g: np.ndarray, total: np.ndarray, geometry: Geometry) -> bool:
     """Write the filters' gradient to `total`, unless NumPy is to do it; whether that is done."""
-    routines = _routines(geometry, x, g, total)
+    routines = None if geometry.is_product() else _routines(geometry, x, g)
     channels, results = geometry.channels, geometry.results
     tile = routines and routines.choose(channels, results, 2 * channels)
     if routines is None or not tile:
@@ -148,15 +211,16 @@ class _Job:
     def __init__(
         self, geometry: Geometry, x: np.ndarray, y: np.ndarray, channels: int, taps: tuple
     ) -> None:
-        self.geometry, self.y = geometry, np.ascontiguousarray(y)
+        self.geometry = geometry
+        self.y = y = y if y.strides[-1] == y.itemsize else np.ascontiguousarray(y)
         self.x = x = np.ascontiguousarray(x)
         self.shape = (*geometry.padded, channels)
         copied = geometry.padded != geometry.sizes or channels != x.shape[-1]
         steps = _steps(self.shape)
         self.copies, self.run_bytes = _copies(geometry, channels) if copied else (_NOTHING, 0)
         apart = [step * stride for step, stride in zip(steps, geometry.strides)]
-        self.places = _pairs(geometry.outputs[:-1], tuple(apart[:-1]), self.y.strides[1:-2])
-        self.steps = apart[-1], self.y.strides[-2]
+        self.places = _pairs(geometry.outputs[:-1], tuple(apart[:-1]), y.strides[1:-2])
+        self.steps = apart[-1], y.strides[-2]
         self.offsets = _offsets(taps, geometry.dilation, steps)
 
     def run(
@@ -180,7 +244,7 @@ class _Job:
 
 
 def is_direct(g: np.ndarray, w: np.ndarray, geometry: Geometry) -> bool:
-    """Return whether `convolve` would do this, of which there is no result yet."""
+    """Return whether the routines are to compute g * w, of which there is no result yet."""
     routines = _routines(geometry, g, w)
     width = geometry.outputs[-1] if geometry.outputs else 0
     return routines is not None and bool(routines.choose(width, geometry.results, width))
