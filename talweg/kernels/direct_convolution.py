@@ -108,16 +108,22 @@ class Geometry(NamedTuple):
 
 def convolve(x: np.ndarray, w: np.ndarray, y: np.ndarray, geometry: Geometry) -> bool:
     """Write y = x * w, unless NumPy is to do it; whether that is done."""
-    if geometry.is_product() or not is_direct(x, w, geometry):
+    tile = None if geometry.is_product() else _find_tile(x, w, geometry)
+    if tile is None:
         return False
-    _convolve(x, w, y, geometry)
+    _convolve(*tile, x, w, y, geometry)
     return True
 
 
-def _convolve(x: np.ndarray, w: np.ndarray, y: np.ndarray, geometry: Geometry) -> None:
+def _convolve(
+    routines: Routines,
+    tile: tuple[int, int],
+    x: np.ndarray,
+    w: np.ndarray,
+    y: np.ndarray,
+    geometry: Geometry,
+) -> None:
     """Write y = x * w; channels of y lie side by side."""
-    routines, width = hooks.convolution_routines(), geometry.outputs[-1]
-    tile = routines.choose(width, geometry.results, width)
     panels, last = _pack(w, routines.lanes * tile[1])
     # Neighbours of the last axis and their channels are one run of memory.
     runs = geometry.kernel[:-1] if geometry.dilation[-1] == 1 else geometry.kernel
@@ -152,10 +158,12 @@ def input_gradient(
         outputs, kernel = target.shape[1:-1], part.shape[:-2]
         sizes = len(g), g.shape[1:-1], outputs, channels, results, kernel, ones, pads, ones
         phases.append((part, target, Geometry(*sizes)))
-    if not phases or not all([is_direct(g, part, geometry) for part, _, geometry in phases]):
+    tiles = [_find_tile(g, part, geometry) for part, _, geometry in phases]
+    if not tiles or None in tiles:
         return False
-    for part, target, geometry in phases:
-        _convolve(g, part, target, geometry)
+    for tile, (part, target, geometry) in zip(tiles, phases):
+        if tile is not None:
+            _convolve(*tile, g, part, target, geometry)
     return True
 
 
@@ -245,9 +253,19 @@ class _Job:
 
 def is_direct(g: np.ndarray, w: np.ndarray, geometry: Geometry) -> bool:
     """Return whether the routines are to compute g * w, of which there is no result yet."""
-    routines = _routines(geometry, g, w)
-    width = geometry.outputs[-1] if geometry.outputs else 0
-    return routines is not None and bool(routines.choose(width, geometry.results, width))
+    return _find_tile(g, w, geometry) is not None
+
+
+def _find_tile(
+    x: np.ndarray, w: np.ndarray, geometry: Geometry
+) -> tuple[Routines, tuple[int, int]] | None:
+    """Return the routines for x * w and the tile; None where NumPy is to do it."""
+    routines = _routines(geometry, x, w)
+    if routines is None:
+        return None
+    width = geometry.outputs[-1]
+    tile = routines.choose(width, geometry.results, width)
+    return None if tile is None else (routines, tile)
 
 
 def _routines(geometry: Geometry, *arrays: np.ndarray) -> Routines | None:
