@@ -444,6 +444,13 @@ class Hooks:
             """Return how a module of a library that is adapted is loaded.  `private.adapting`"""
             ...
 
+        # -- execution -------------------------------------------------------------------
+
+        @staticmethod
+        def convolution_routines() -> Any:
+            """Return machine code for convolutions, or None.  `execute.eager_kernels`"""
+            ...
+
         # -- diagnosis -------------------------------------------------------------------
 
         @staticmethod

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core import settings
+from talweg.core.hooks import hooks
 from talweg.core.lazy import LazyModule
 from talweg.kernels.broadcasting import apply_in_long_loops
 from talweg.kernels.numpy_blas import neighbours
@@ -26,8 +27,10 @@ from talweg.passes.reasons import SpecializationError
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
     from talweg.execute import compilation
+    from talweg.execute.llvm.runtime import convolutions
 else:
     compilation = LazyModule("talweg.execute.compilation")
+    convolutions = LazyModule("talweg.execute.llvm.runtime.convolutions")
 
 SECONDS = 0.08  # what compiling one takes
 KEPT = 256  # operations of given shapes that are remembered
@@ -167,3 +170,17 @@ def _seconds(made: Any, arrays: list) -> float:
 
 
 heavy = HeavyKernels()
+
+
+def convolution_routines() -> Any:
+    """Return machine code for the convolutions of the interpreter; None where NumPy does them.
+
+    It does where nothing may be compiled, and where what is computed must not depend on what was
+    computed before.
+    """
+    if settings.executor.get() == "interpret" or settings.deterministic.get():
+        return None
+    return convolutions.routines()
+
+
+hooks.convolution_routines = convolution_routines

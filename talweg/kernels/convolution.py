@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from talweg.kernels import direct_convolution as direct
 from talweg.kernels import window as windows
 from talweg.kernels.numpy_blas import matmul
 
@@ -49,6 +50,9 @@ def convolution(
     y = np.empty((x.shape[0], *outputs, w.shape[-1]), np.result_type(x, w))
     if 0 in (*y.shape, *x.shape, *w.shape):
         return np.zeros(y.shape, dtype)
+    geometry = _geometry(x, y, w.shape, strides, padding, dilation)
+    if groups == 1 and direct.convolve(x, w, y, geometry):
+        return y.astype(dtype, copy=False)
     x = windows.pad_spatial(x, padding)
     if is_depthwise(w, groups):
         _depthwise(x, w, y, strides, dilation)
@@ -73,6 +77,9 @@ def convolution_filter_gradient(
     shape = (*kernel, x.shape[-1] // groups, g.shape[-1])
     total = np.zeros(shape, np.result_type(x, g))
     if 0 in (*g.shape, *x.shape, *shape):
+        return total.astype(dtype, copy=False)
+    geometry = _geometry(x, g, shape, strides, padding, dilation)
+    if groups == 1 and direct.filter_gradient(x, g, total, geometry):
         return total.astype(dtype, copy=False)
     x = windows.pad_spatial(x, padding)
     if is_depthwise(total, groups):
@@ -110,10 +117,13 @@ def convolution_input_gradient(
     elif _is_pointwise(w.shape[:-2], strides, padding):
         product = _positions(total, groups)
         matmul(_positions(g, groups), _by_group(w, groups).swapaxes(1, 2), product)
-    elif _is_convolution(g, w, strides, padding, dilation, groups):
-        reaches = [step * (size - 1) for step, size in zip(dilation, w.shape[:-2])]
-        mirrored = [(reach - low, reach - high) for reach, (low, high) in zip(reaches, padding)]
+    elif _is_convolution(g, w, total, strides, padding, dilation, groups):
+        mirrored = _mirror(w.shape[:-2], padding, dilation)
         return convolution(g, _turn_round(w, groups), strides, mirrored, dilation, groups)
+    elif _is_strided(strides, dilation, groups) and direct.input_gradient(
+        g, w, total, tuple(strides), padding
+    ):
+        pass
     elif w.shape[-2] <= FEW_CHANNELS:
         _scatter_rows(g, w, total, strides, padding, dilation, groups)
     else:
@@ -132,9 +142,36 @@ def _is_pointwise(kernel, strides: Sequence[int], padding: Sequence[tuple[int, i
     return all(n == 1 for n in (*kernel, *strides)) and not any(map(any, padding))
 
 
+def _is_strided(strides: Sequence[int], dilation: Sequence[int], groups: int):
+    return groups == 1 and any(n > 1 for n in strides) and all(n == 1 for n in dilation)
+
+
+def _mirror(kernel, padding: Sequence[tuple[int, int]], dilation: Sequence[int]):
+    """Return the padding of the convolution that is the input gradient of one of stride 1."""
+    reaches = [step * (size - 1) for step, size in zip(dilation, kernel)]
+    return [(reach - low, reach - high) for reach, (low, high) in zip(reaches, padding)]
+
+
+def _geometry(
+    x: np.ndarray,
+    y: np.ndarray,
+    filters: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
+    """Return the sizes of y = x * w with filters `[*K, C, M]`."""
+    pads = tuple([(low, high) for low, high in padding])
+    kernel, steps, apart = tuple(filters[:-2]), tuple(strides), tuple(dilation)
+    channels, results = x.shape[-1], y.shape[-1]
+    sizes, outputs = x.shape[1:-1], y.shape[1:-1]
+    return direct.Geometry(len(x), sizes, outputs, channels, results, kernel, steps, pads, apart)
+
+
 def _is_convolution(
     g: np.ndarray,
     w: np.ndarray,
+    total: np.ndarray,
     strides: Sequence[int],
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
@@ -145,12 +182,13 @@ def _is_convolution(
     Adding takes twice as long as copying (measured), and turning a large kernel round takes longer
     than either.
     """
-    depth = w.shape[-2]
-    fits = all(
-        max(pads) <= step * (size - 1) for pads, step, size in zip(padding, dilation, w.shape[:-2])
-    )
-    narrow = FEW_CHANNELS < depth >= w.shape[-1] // groups
-    return fits and narrow and all(n == 1 for n in strides) and w.size <= g.size
+    mirrored = _mirror(w.shape[:-2], padding, dilation)
+    if any(min(pads) < 0 for pads in mirrored) or any(n != 1 for n in strides) or w.size > g.size:
+        return False
+    if FEW_CHANNELS < w.shape[-2] >= w.shape[-1] // groups:
+        return True
+    geometry = _geometry(g, total, w.shape, strides, mirrored, dilation)
+    return groups == 1 and direct.is_direct(g, w, geometry)
 
 
 def _turn_round(w: np.ndarray, groups: int):
