@@ -96,15 +96,15 @@ def states_of_body(
 
     Without those that this body leaves as they are.
     """
-    operands, found = _operands_of_body(equation, number), []
+    operands, states = _operands_of_body(equation, number), []
     body: BranchEquation = equation.params["body"]  # type: ignore[assignment]
     for row, output in zip(body.results, equation.outputs):
-        buffer = builder.in_place.get(output)
-        if buffer is not None:
+        buffer, after = builder.in_place.get(output), row[number]
+        if buffer is not None and after is not None:
             old = [x for x, outer in operands.items() if builder.buffer_of(outer) is buffer]
-            if base_of(row[number]) not in old:
-                found.append((output, old, row[number]))
-    return found
+            if base_of(after) not in old:
+                states.append((output, old, after))
+    return states
 
 
 def _operands_of_body(equation: Equation, number: int) -> dict[Value, Value]:
