@@ -13,7 +13,7 @@ from talweg.execute.llvm.vector_math.library import VectorMathLibrary
 from talweg.lower.build import build
 from talweg.lower.ir.loops import Call, Kernel, Repeat
 from talweg.lower.ir.printer import parse, to_text
-from talweg.lower.ir.visitors import all_statements
+from talweg.lower.ir.visitors import all_statements, buffers_written
 from talweg.passes.optimize.pipeline import optimize
 from tests.execute.emitted import same
 from tests.lower.controlled import Case, agree, blocks_of
@@ -107,6 +107,31 @@ def test_transposed_operands_are_converted_as_they_lie(turned):
     lowered = agree(lambda x, y: tf.matmul(x, y, *turned), x, y, tolerance=0.01)
     operations = [kernel.names for kernel in blocks_of(lowered, Kernel)]
     assert not any("transpose" in names for names in operations)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize("stride, padding", [(1, "SAME"), (2, "SAME"), (1, "VALID"), (3, "VALID")])
+def test_depthwise_convolutions_read_short_images(dtype, multiplier, stride, padding):
+    """Copies in float32 of all images took as long as the convolution."""
+    images, filters = shorts(dtype, 2, 9, 8, 32), shorts(dtype, 3, 2, 32, multiplier)
+
+    def convolved(x, w):
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            z = tf.nn.depthwise_conv2d(x, w, [1, stride, stride, 1], padding)
+        gradients = tape.gradient(z, [x, w], 0.5 * z)
+        return [tf.cast(value, tf.float32) for value in (z, *gradients)]
+
+    lowered = agree(convolved, images, filters, tolerance=0.2 if dtype == "bfloat16" else 0.02)
+    casts = [kernel for kernel in blocks_of(lowered, Kernel) if kernel.names == ("cast",)]
+    written = [
+        one
+        for kernel in casts
+        for statement in all_statements(kernel.body)
+        for one in buffers_written(statement)
+    ]
+    assert all(one.size < images.size for one in written)
 
 
 COPY = """program p
