@@ -188,7 +188,7 @@ def _run_steps(program: Program, values: list, state: object, watch: Any) -> Non
         if watch is not None:
             watch.begin(step, values)
         kernel = step.kernel
-        if kernel is None or (heavy and step.kind == "plain"):
+        if kernel is None or (heavy and step.kind == "plain" and step.prim.effect is None):
             _run_step(step, program, values, state, watch is None)
             continue
         inputs = step.inputs

@@ -30,6 +30,9 @@ CALLS = {
     "variation": tf.image.total_variation,
     "similarity": lambda x: tf.image.ssim(x, x * 0.9, 1.0),
     "resized": lambda x: tf.image.resize(x, [40, 50], antialias=True),
+    "crops": lambda x: tf.image.crop_and_resize(
+        x, [[0.1, 0.1, 0.8, 0.9], [0.5, -0.2, 0.1, 1.3]], [1, 0], [30, 20]
+    ),
     "clipped": lambda x: tf.clip_by_value(x, 0.2, 0.7),
     "normalized": lambda x: tf.math.l2_normalize(x, -1),
     "norm": lambda x: tf.norm(x, axis=[1, 2]),
