@@ -167,21 +167,21 @@ def _poisson(stream: Stream, number: np.ndarray, rate: np.ndarray, largest: floa
     return found
 
 
-def _count_products(stream: Stream, place: np.ndarray, rate: np.ndarray) -> np.ndarray:
+def _count_products(stream: Stream, blocks: np.ndarray, rate: np.ndarray) -> np.ndarray:
     """Count the numbers before the product falls to the bound, a pair of them at a time."""
     bound = np.exp(-rate.astype(np.float64))
     product = np.ones(len(rate))
     counts = np.zeros(len(rate))
     rows, count = np.arange(len(rate)), 0
     while len(rows):
-        pair = to_float64(blocks_at(stream, place))
+        pair = to_float64(blocks_at(stream, blocks))
         first = product * pair[:, 1]
         product = first * pair[:, 0]
         above = first > bound
         counts[rows] = count + above
         going = np.flatnonzero(above & (product > bound))
         rows, product, bound = rows[going], product[going], bound[going]
-        place, count = place[going] + np.uint64(1), count + 2
+        blocks, count = blocks[going] + np.uint64(1), count + 2
     return counts
 
 
