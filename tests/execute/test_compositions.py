@@ -52,6 +52,16 @@ def test_a_trace_gives_what_the_operations_give(name):
         np.testing.assert_allclose(result, first, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["hue", "saturation", "hsv", "crops"])
+def test_small_images_where_the_calls_themselves_take_long(name):
+    x = tf.constant(IMAGES[:, :8, :8])
+    first, *later = (CALLS[name](x).numpy() for _ in range(9))
+    assert compositions._known
+    assert all(known.trace is not None for known in compositions._known.values())
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=1e-5, atol=1e-5)
+
+
 def test_other_arguments_are_part_of_a_trace():
     x = tf.constant(IMAGES - 0.5)
     for low in (0.0, -0.0, 0, -0.25, tf.constant(0.1), tf.constant(-0.1)):

@@ -80,7 +80,7 @@ def crop_and_resize(
     return _crops(x, boxes, owners, *wanted, method, extrapolation_value)
 
 
-@as_one
+@as_one(least=1)
 def _crops(
     x: Tensor,
     boxes: Tensor,
