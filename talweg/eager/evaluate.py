@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
 from talweg.core.lazy import LazyModule
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
-from talweg.execute.eager_kernels import heavy, thresholds
+from talweg.execute.eager_kernels import heavy, is_large, thresholds
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
 
@@ -45,7 +44,7 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
         if (
             arrays
             and type(arrays[0]) is ndarray
-            and (arrays[0].size >= large or (params and _is_large(arrays, params, large)))
+            and (arrays[0].size >= large or (params and is_large(arrays, params, large)))
         ):
             result = heavy.run(prim, arrays, params, run)
         else:
@@ -62,14 +61,6 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 
 
 _new = object.__new__
-
-
-def _is_large(arrays: list, params: dict, large: float) -> bool:
-    """Return whether a random stream, which is small, comes with much, or much is drawn from it."""
-    shape = params.get("shape")
-    if shape is not None and None not in shape:  # as in a shape that is asserted
-        return math.prod(shape) >= large
-    return type(arrays[-1]) is ndarray and arrays[-1].size >= large
 
 
 def _verify(prim: Primitive, arrays: list, params: dict, result: Any) -> None:

@@ -72,12 +72,24 @@ def check_rows(rows: np.ndarray, nrows: int | None, function: str) -> int:
     return nrows
 
 
+LONG = 64  # numbers of a row from which rows are copied one by one
+
+
 def pad_rows(
     splits: np.ndarray, inner: np.ndarray, rows: int, columns: int, missing: int = -1
 ) -> np.ndarray:
     """Return rows of `inner` as an array [rows, columns, ...]; `missing` behind those too short."""
-    result = np.full((rows, columns, *inner.shape[1:]), missing, np.int64)
+    result = np.empty((rows, columns, *inner.shape[1:]), inner.dtype)
     count = min(rows, len(splits) - 1)
+    result[count:] = missing
+    if splits[count] - splits[0] >= LONG * count:
+        bounds = splits[: count + 1].tolist()
+        for row, first, end in zip(result, bounds, bounds[1:]):
+            length = min(end - first, columns)
+            row[:length] = inner[first : first + length]
+            row[length:] = missing
+        return result
+    result[:count] = missing
     whole = np.diff(splits[: count + 1])
     lengths = np.minimum(whole, columns)
     if np.array_equal(lengths, whole):

@@ -289,8 +289,8 @@ class RaggedTensor(RaggedFactories):
             default_value = wrap(np.asarray(zero, flat.dtype.numpy_dtype))
         default = convert_to_tensor(default_value, flat.dtype)
         default = layout.broadcast_to(default, shape=(1, *flat.dims[1:]))
-        inner = np.arange(flat.dims[0], dtype=np.int64)
-        places = self._places(inner, bounds, flat.dims[0])
+        least = np.int32 if flat.dims[0] < 1 << 31 else np.int64
+        places = self._places(np.arange(flat.dims[0], dtype=least), bounds, flat.dims[0])
         padded = layout.concat(flat, default, axis=0)
         return indexing.gather(padded, wrap(places), axis=0, batch_dims=0)
 

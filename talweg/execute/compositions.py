@@ -74,17 +74,20 @@ class Composition:
 _known: dict[tuple, Composition] = {}
 
 
-def as_one(function: Callable[..., Any]) -> Any:
+def as_one(function: Callable[..., Any] | None = None, *, least: int = MIDDLING) -> Any:
     """Mark a public function whose first argument may be a large tensor and all others are plain.
 
-    It must ask for no values of tensors, and draw no random numbers.
+    It must ask for no values of tensors, and draw no random numbers.  least: elements from which
+    it is looked at; 1 where its operations are so many that calling them takes long by itself.
     """
+    if function is None:
+        return functools.partial(as_one, least=least)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if state.busy or not args or type(args[0]) is not state.plain:
             return function(*args, **kwargs)
-        if args[0]._array.size < MIDDLING or settings.deterministic.get():
+        if args[0]._array.size < least or settings.deterministic.get():
             return function(*args, **kwargs)
         key = _key(function, args, kwargs)
         if key is None or settings.executor.get() == "interpret":

@@ -6,11 +6,14 @@ long as compiling it would, for operands of the same shapes, is compiled alone (
 were a program), and runs as machine code from then on; of those that NumPy may be good at, only
 where the machine code is faster (ski rental: Karlin, Manasse, Rudolph and Sleator 1988).
 
+So are the steps of programs, or of parts of them, that have no compiled form (`run_step`).
+
 Where operations are asked to be deterministic, windows are compiled at once and others never.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +71,14 @@ def _is_ufunc(kernel: Any) -> bool:
 
 
 thresholds = Thresholds()
+
+
+def is_large(arrays: list, params: dict, large: float) -> bool:
+    """Return whether a random stream, which is small, comes with much, or much is drawn from it."""
+    shape = params.get("shape")
+    if shape is not None and None not in shape:  # as in a shape that is asserted
+        return math.prod(shape) >= large
+    return type(arrays[-1]) is np.ndarray and arrays[-1].size >= large
 
 
 class KernelTimes:
@@ -170,6 +181,20 @@ def _seconds(made: Any, arrays: list) -> float:
 
 
 heavy = HeavyKernels()
+
+
+def run_step(prim: Primitive, arrays: list, params: dict) -> Any:
+    """Run a step of a program that is not compiled as a whole, as an eager operation is run."""
+    if not arrays or type(arrays[0]) is not np.ndarray:
+        return prim.numpy(*arrays, **params)
+    large = thresholds[prim]
+    if arrays[0].size >= large or (params and is_large(arrays, params, large)):
+        return heavy.run(prim, arrays, params, _call)
+    return prim.numpy(*arrays, **params)
+
+
+def _call(kernel: Any, *arrays: Any, **params: Any) -> Any:
+    return kernel(*arrays, **params)
 
 
 def convolution_routines() -> Any:

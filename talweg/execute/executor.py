@@ -455,6 +455,7 @@ def compile_by_xla(program: Program, arguments: list, state: dict) -> Any:
 
 def _refuse(program: Program, why: Exception) -> Any:
     """Report why the interpreter runs a program."""
+    program.heavy = True
     program.notes.append(f"interpreted: {why}")
     stage_dump.dump_refusal(program.name, why)
     return REFUSED

@@ -28,6 +28,7 @@ from talweg.core.provenance import describe
 from talweg.core.roles import Role
 from talweg.execute.call import check, sort_out
 from talweg.execute.donation import UNSHARED, OwnedValues, exclusive, to_write
+from talweg.execute.eager_kernels import run_step
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 from talweg.kernels.random import streams
@@ -182,11 +183,12 @@ def _write(program: Program, values: list, state: dict) -> None:
 
 
 def _run_steps(program: Program, values: list, state: object, watch: Any) -> None:
+    heavy = program.heavy and watch is None
     for step in program.steps:
         if watch is not None:
             watch.begin(step, values)
         kernel = step.kernel
-        if kernel is None:
+        if kernel is None or (heavy and step.kind == "plain" and step.prim.effect is None):
             _run_step(step, program, values, state, watch is None)
             continue
         inputs = step.inputs
@@ -237,6 +239,8 @@ def _run_step(
             check(step.prim, arrays, params)
         if is_state and may_overwrite and params.get("rule") in IN_PLACE:
             values[step.out] = _update_rows(step, program, values, arrays, state)
+        elif program.heavy and may_overwrite and not is_state and step.prim.effect is None:
+            values[step.out] = run_step(step.prim, arrays, params)
         else:
             values[step.out] = step.prim.numpy(*arrays, **params)
     except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made

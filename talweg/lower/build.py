@@ -16,6 +16,7 @@ import numpy as np
 
 from talweg.core.dtypes import DType, bool_, int32
 from talweg.core.roles import Role
+from talweg.lower.blocks.branch_writes import find_branch_writes, split_branches
 from talweg.lower.blocks.registry import BLOCKS
 from talweg.lower.blocks.stacks import kind_of
 from talweg.lower.fusion.early_stores import copy_if_lost, write_early
@@ -24,6 +25,7 @@ from talweg.lower.fusion.groups import Block, FusionPlan, Nest
 from talweg.lower.fusion.inline import Inliner, is_plain
 from talweg.lower.fusion.loop_nests import NestBuilder, general_loops, guard_load, plain_loops
 from talweg.lower.fusion.materialize import Storage
+from talweg.lower.fusion.product_casts import move_casts
 from talweg.lower.fusion.views import base_of
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat, unflatten
@@ -50,6 +52,8 @@ def build(
     matrix_tiles: for a processor with registers that multiply matrices.
     """
     with lowering_for(vector_bytes, matrix_tiles):  # what is stored depends on it, too
+        move_casts(static)
+        split_branches(static)
         builder = LoweringBuilder(static, name)
         builder.threads = threads
         return builder.build()
@@ -109,6 +113,8 @@ class LoweringBuilder:
             lowered.states.append((variable, buffer, written))
             self.state[variable] = buffer
         self.note_scattered()
+        for value, variable in find_branch_writes(static).items():
+            self.in_place[value] = self.state[variable]
         for value in static.outputs:
             buffer = self.new("output", value.dtype, value.dims, "output")
             lowered.outputs.append(buffer)
@@ -124,11 +130,19 @@ class LoweringBuilder:
         """Copy the updates that scatters would overwrite before they run."""
         states = [row for row in self.static.states if row[1] is not row[2]]
         lost = {before for _, before, _ in states}.union(*self.conflicts.values())
-        for value in self.in_place:
-            equation = value.maker
-            assert equation is not None
-            before, *operands = equation.inputs
-            equation.inputs = (before, *[copy_if_lost(self, x, lost) for x in operands])
+        for equation in self._in_place_makers():
+            own = {before for _, before, after in states if after.maker is equation}
+            head, operands = equation.inputs[:1], equation.inputs[1:]
+            if equation.prim.role is Role.BRANCH:  # whose bodies know what they overwrite
+                kept = [x if x in own else copy_if_lost(self, x, lost) for x in operands]
+            else:
+                kept = [copy_if_lost(self, x, lost) for x in operands]
+            equation.inputs = (*head, *kept)
+
+    def _in_place_makers(self) -> list[Equation]:
+        """Return the equations that write variables by themselves, after everything else."""
+        makers = [value.maker for value in self.in_place if value.maker is not None]
+        return list(dict.fromkeys(makers))
 
     def result(self, value: Value, buffer: Buffer) -> None:
         """Ensure that a value is stored in a buffer."""
@@ -155,7 +169,10 @@ class LoweringBuilder:
         plain = [copy for copy in self.copies if is_plain(copy[1].dtype)]
         finals = place_finals(self.grouping, plain, self.conflicts, self.places, set(self.in_place))
         blocks: list[Any] = []
-        updates = [self.grouping.units[self.grouping.unit_of[value]] for value in self.in_place]
+        updates = [
+            self.grouping.units[self.grouping.unit_of[equation.outputs[0]]]
+            for equation in self._in_place_makers()
+        ]
         scattered = [block for unit in updates for block in self._block(unit)]
         count = len(self.grouping.units) - len(finals)
         last = [self._unit(nest) for nest in reversed(finals)][::-1]

@@ -78,6 +78,7 @@ class Program:
         "constants",
         "device",
         "gives_way",
+        "heavy",
         "inlined",
         "inputs",
         "name",
@@ -109,6 +110,7 @@ class Program:
         self.notes: list[str] = []  # what runs otherwise than it was written
         self.calls_python = False  # whether it may call functions of the user, or wait for threads
         self.gives_way = False  # whether others waited in vain for what it held while in Python
+        self.heavy = False  # whether steps may be machine code one by one: it is never compiled
         self.carried: Any = None  # slots that only calls use; `execute/interpret.py` knows
         self.changes: tuple = ()  # the variables among what it writes
         self.inlined: int | None = None  # how many steps it is with its calls put in place

@@ -22,6 +22,7 @@ def batch_to_front(size: object, x, batched: object):
 
 
 SMALL = 4096  # elements below which a copy costs less than making a view
+SHORT = 16  # elements of a row that do not fill a vector
 
 
 @primitive
@@ -345,6 +346,15 @@ class pad:
         if batched[1]:
             return NotImplemented  # each slice has its own v
         return pad(x, v, low=(0, *low), high=(0, *high))
+
+    def expand(t, x, v, *, low, high):
+        """Return rows of few channels padded as rows of numbers, which fill vectors."""
+        if len(low) < 2 or low[-1] or high[-1] or x.dims[-1] >= SHORT:
+            return NotImplemented
+        width, dims = x.dims[-1], tuple([a + n + b for a, n, b in zip(low, x.dims, high)])
+        flat = t.reshape(x, shape=(*x.dims[:-2], x.dims[-2] * width))
+        ends = [(*sizes[:-2], sizes[-2] * width) for sizes in (low, high)]
+        return t.reshape(t.pad(flat, v, low=ends[0], high=ends[1]), shape=dims)
 
     def loops(s, index, x, v, *, low, high):
         inside = [i - a for i, a in zip(index, low)]

@@ -122,3 +122,17 @@ def test_gradients(name: str) -> None:
     spec = [tf.TensorSpec([None], tf.float64)]
     graph = tf.function(lambda v: tf.gradients(loss(v), v)[0], input_signature=spec)
     np.testing.assert_allclose(graph(x)[None], theory, rtol=1e-12)
+
+
+@pytest.mark.parametrize("longest", [9, 300])
+@pytest.mark.parametrize("shape", [None, [None, 5], [3, 400], [12, None]])
+def test_dense_tensors_of_short_and_of_long_rows(longest, shape):
+    """Long rows are copied one by one."""
+    rng = np.random.default_rng(longest)
+    rows = [rng.standard_normal(length).tolist() for length in (longest, 0, 1, longest - 1, 200, 2)]
+    ragged = tf.ragged.constant(rows[:4] if longest == 9 else rows, dtype=tf.float64)
+    dense = ragged.to_tensor(-7.0, shape=shape).numpy()
+    for row, kept in zip(ragged.to_list(), dense):
+        row = row[: len(kept)]
+        assert kept.tolist() == row + [-7.0] * (len(kept) - len(row))
+    assert (dense[ragged.shape[0] :] == -7.0).all()

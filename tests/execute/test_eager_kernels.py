@@ -50,6 +50,27 @@ def test_machine_code_gives_what_numpy_gives(name, monkeypatch):
         np.testing.assert_allclose(result, first, rtol=2e-6, atol=1e-6)
 
 
+IDS = np.random.default_rng(0).integers(0, 40, 1 << 16)
+KEPT_BY_VALUE: dict = {
+    "region": (lambda ids: 2 * tf.math.bincount(ids + 1), "scatter"),
+    "whole": (tf.math.bincount, "scatter"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT_BY_VALUE)
+def test_steps_that_are_not_compiled_with_their_program(name, monkeypatch):
+    """They ran as NumPy kernels only, so functions were slower than the same calls without one."""
+    timed(monkeypatch, -1.0)
+    function, memory = KEPT_BY_VALUE[name]
+    with settings.executor("llvm"):
+        traced = tf.function(lambda ids: function(ids))
+        results = [traced(tf.constant(IDS, tf.int32)).numpy() for _ in range(12)]
+    assert any(made and key[0].memory == memory for key, made in heavy.compiled.items())
+    wanted = function(tf.constant(IDS.tolist(), tf.int32)).numpy()
+    for result in results:
+        np.testing.assert_array_equal(result, wanted)
+
+
 def test_its_gradient(monkeypatch):
     timed(monkeypatch, -1.0)
     x = tf.constant(LARGE)

@@ -86,7 +86,7 @@ def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1)
 
 
 @export("image.adjust_hue")
-@as_one
+@as_one(least=1)
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """Return colours [..., 3] whose hue is turned by `delta`, where 1 is the whole circle.
 
@@ -105,7 +105,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
 
 @export("image.adjust_saturation")
-@as_one
+@as_one(least=1)
 def adjust_saturation(
     image: TensorLike, saturation_factor: TensorLike, name: str | None = None
 ) -> Tensor:

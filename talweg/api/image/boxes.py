@@ -33,6 +33,7 @@ from talweg.core.dtypes import float32, int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.execute.compositions import as_one
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -76,7 +77,20 @@ def crop_and_resize(
     wanted = integer_vector(crop_size, function, "crop_size")
     if len(wanted) != 2:
         raise invalid("TW205", f"{function}: crop_size must have two elements, got {wanted}")
-    rows, columns = wanted
+    return _crops(x, boxes, owners, *wanted, method, extrapolation_value)
+
+
+@as_one(least=1)
+def _crops(
+    x: Tensor,
+    boxes: Tensor,
+    owners: Tensor,
+    rows: int,
+    columns: int,
+    method: str,
+    extrapolation_value: float,
+) -> Tensor:
+    """Return the resized parts of images, of which the sizes fit together."""
     count, height, width, channels = sizes(x)
     y = _places(boxes[:, 0], boxes[:, 2], rows, height)
     z = _places(boxes[:, 1], boxes[:, 3], columns, width)

@@ -40,7 +40,7 @@ def _channels(images: TensorLike, function: str) -> tuple:
 
 
 @export("image.rgb_to_hsv")
-@as_one
+@as_one(least=1)
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Return Hue, saturation and value of colours; grey has the hue 0.
 
@@ -68,7 +68,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 @export("image.hsv_to_rgb")
-@as_one
+@as_one(least=1)
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Return red, green and blue of colours given by hue, saturation and value.
 

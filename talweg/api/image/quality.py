@@ -73,7 +73,7 @@ def _as_floats(a: object, b: object, max_val: object) -> tuple[Any, Any, Any]:
 
 
 @export("image.ssim")
-@as_one
+@as_one(least=1)
 def ssim(
     img1: TensorLike,
     img2: TensorLike,

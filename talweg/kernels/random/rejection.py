@@ -43,6 +43,18 @@ class _Pairs:
         self.left[rows] = left
         return self.numbers[rows, left]
 
+    def take_first(self) -> np.ndarray:
+        """Return the first number of each value."""
+        self.numbers = self.transform(blocks_at(self.stream, self.place))
+        self.place += np.uint64(1)
+        self.left.fill(1)
+        return self.numbers[:, 1]
+
+    def put_back(self, rows: np.ndarray) -> None:
+        """Undo what was taken first for these values."""
+        self.place[rows] -= np.uint64(1)
+        self.left[rows] = 0
+
 
 def _each(draw: Callable, stream: Stream, *parameters: np.ndarray) -> np.ndarray:
     """Return `draw(stream, numbers of the values, parameters)` in pieces, joined."""
@@ -86,17 +98,24 @@ def _gamma(stream: Stream, number: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     d = alpha + np.where(small, 2.0 / 3, -1.0 / 3)
     c = 1.0 / 3 / np.sqrt(d)
     rows = np.flatnonzero((alpha >= 0) & (alpha != 1))
+    if len(rows) == len(alpha):  # most numbers are settled at once
+        x = normal.take_first()
+        v = 1 + c * x
+        absent = np.flatnonzero(~(v > 0))
+        v = v * v * v
+        u = uniform.take_first()
+        uniform.put_back(absent)
+        taken = _accepts_gamma(u, x, d, v)
+        taken[absent] = False
+        np.multiply(d, v, out=gammas, where=taken)
+        rows = rows[~taken]
     while len(rows):
         x = normal.take(rows)
         v = 1 + c[rows] * x
         positive = v > 0
         tried, x, v = rows[positive], x[positive], v[positive]
         v = v * v * v
-        u = uniform.take(tried)
-        x2 = x * x
-        taken = (u < 1 - 0.0331 * x2 * x2) | (
-            np.log(u) < 0.5 * x * x + d[tried] * (1 - v + np.log(v))
-        )
+        taken = _accepts_gamma(uniform.take(tried), x, d[tried], v)
         gammas[tried[taken]] = d[tried[taken]] * v[taken]
         positive[positive] = taken
         rows = rows[~positive]
@@ -104,6 +123,19 @@ def _gamma(stream: Stream, number: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     if len(small):
         gammas[small] *= uniform.take(small) ** (1 / alpha[small])
     return gammas
+
+
+def _accepts_gamma(u: np.ndarray, x: np.ndarray, d: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return which numbers d v are accepted; logarithms are taken where the squeeze leaves it open.
+
+    Where v is not positive the answer means nothing.
+    """
+    x2 = x * x
+    taken = u < 1 - 0.0331 * x2 * x2
+    left = np.flatnonzero(~taken)
+    u, x, d, v = u[left], x[left], d[left], v[left]
+    taken[left] = np.log(u) < 0.5 * x * x + d * (1 - v + np.log(v))
+    return taken
 
 
 # -- Poisson
@@ -135,17 +167,22 @@ def _poisson(stream: Stream, number: np.ndarray, rate: np.ndarray, largest: floa
     return found
 
 
-def _count_products(stream: Stream, place: np.ndarray, rate: np.ndarray) -> np.ndarray:
+def _count_products(stream: Stream, blocks: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Count the numbers before the product falls to the bound, a pair of them at a time."""
     bound = np.exp(-rate.astype(np.float64))
     product = np.ones(len(rate))
-    count = np.zeros(len(rate))
-    uniform = _Pairs(to_float64, stream, place)
-    rows = np.arange(len(rate))
+    counts = np.zeros(len(rate))
+    rows, count = np.arange(len(rate)), 0
     while len(rows):
-        product[rows] *= uniform.take(rows)
-        rows = rows[product[rows] > bound[rows]]
-        count[rows] += 1
-    return count
+        pair = to_float64(blocks_at(stream, blocks))
+        first = product * pair[:, 1]
+        product = first * pair[:, 0]
+        above = first > bound
+        counts[rows] = count + above
+        going = np.flatnonzero(above & (product > bound))
+        rows, product, bound = rows[going], product[going], bound[going]
+        blocks, count = blocks[going] + np.uint64(1), count + 2
+    return counts
 
 
 class _PoissonHat:

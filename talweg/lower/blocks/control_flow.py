@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
+from talweg.lower.blocks.branch_writes import states_of_body
 from talweg.lower.blocks.stacks import Growth, is_blank, kind_of, start_stack, write_last
 from talweg.lower.fusion.inline import Inliner, UnloweredError, can_inline, is_plain
 from talweg.lower.fusion.loop_nests import plain_loops
@@ -320,8 +321,15 @@ def choose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
         given = [pair for pair in results if is_endless(pair[0]) and _is_given(pair[0], buffers)]
         results = [pair for pair in results if pair not in given]
         static.outputs = [value for value, _ in results]
+        written = states_of_body(builder, equation, number)
+        for output, old, after in written:
+            before = old[0] if old else Value(after.dims, after.dtype)
+            static.states.append((output, before, after))
         made = builder.inside(static, f"{name}_{number}")
         made.buffers.update(buffers)
+        made.state = {output: builder.in_place[output] for output, _, _ in written}
+        made.conflicts = {output: dict.fromkeys(old, True) for output, old, _ in written}
+        made.note_scattered()
         for value, buffer in results:
             made.result(value, buffer)
         copies = [block for pair in given for block in start_stack(made, *pair)]

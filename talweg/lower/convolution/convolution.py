@@ -9,7 +9,8 @@ On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
 * 3x3 filters with fewer products (`winograd.py`): 1.7 to 2.9 times as fast as
   the above, its filter gradients likewise, where `winograd_selection.py` expects a tenth at least;
 * bfloat16 where registers multiply matrices of it (`matrix_tiles.py`, `matrix_tiles_filters.py`);
-* groups of one or two channels (`depthwise.py`): memory is the limit.
+* groups of one or two channels (`depthwise.py`): memory is the limit, so 16-bit images are read as
+  they are.
 
 Fewer results than a vector has lanes waste the rest: 3 channels reach 24 GFLOP/s.  Integers, short
 floats and empty arrays are left to the NumPy kernel.
@@ -21,7 +22,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from talweg.lower.convolution.depthwise import Depthwise, DepthwiseFilters, is_depthwise
+from talweg.lower.convolution.depthwise import Depthwise, DepthwiseFilters
 from talweg.lower.convolution.direct import LARGE, DirectConvolution
 from talweg.lower.convolution.filter_gradients import FilterGradient
 from talweg.lower.convolution.filter_panels import panels_of
@@ -87,7 +88,7 @@ def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
         offset = flat((*taps, channel, group * geometry.width + result), w.dims)
         return guard_load(filters, offset, guard)
 
-    if is_depthwise(windows, lanes_of(w)):
+    if windows.is_depthwise(lanes_of(w)):
         rank = len(w.dims) - 2
 
         def tap(taps: tuple, channel: Index, group: Index, result: Index) -> Expr:
@@ -117,7 +118,7 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
         return _interleave(builder, residues, g, equation.output, weight, name)
     for number, windows in enumerate(residues):
         own = name if number == 0 else f"{name}_{number}"
-        if is_depthwise(windows, lanes_of(w)):
+        if windows.is_depthwise(lanes_of(w)):
 
             def tap(
                 taps: tuple,
@@ -148,7 +149,7 @@ def _share_lines(residues: list, source: Buffer, value: Value, threads: int) -> 
         return False
     if one.batch < TASKS or image > IMAGE or filters > LARGE:
         return False
-    return not any([is_depthwise(w, lanes_of(value)) or choose(w, size, threads) for w in residues])
+    return not any([w.is_depthwise(lanes_of(value)) or choose(w, size, threads) for w in residues])
 
 
 def _interleave(
@@ -196,10 +197,10 @@ def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) ->
     """Lower w̄: sums over positions."""
     x, g = [builder.buffer_of(value) for value in product_operands(equation)]
     windows = geometry_of(equation).forward()
+    if windows.is_depthwise(lanes_of(equation.output)):
+        return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
     if x.dtype is not equation.output.dtype:
         return TileFilterGradient(builder, windows, x, g, equation.output).kernels(name)
-    if is_depthwise(windows, lanes_of(equation.output)):
-        return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
     blocks = choose_filters(windows, equation.output.dtype.size)
     if blocks is not None:
         return WinogradFilters(builder, windows, x, g, equation.output, blocks).kernels(name)

@@ -1,7 +1,8 @@
 """Depthwise convolutions, of one or two channels a group: the lanes of vectors are groups.
 
 A tile has the results of a few neighbouring places for a vector or two of groups; the filter's
-taps for these stay in registers, or in the first cache, while a row goes by.
+taps for these stay in registers, or in the first cache, while a row goes by.  16-bit images are
+converted as they are copied for a block of rows, so nothing is stored as float32 but that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from talweg.lower.convolution.filter_gradients import chunks_of, total_of
 from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import TASKS, PaddedInput, zeros
 from talweg.lower.fusion.loop_nests import wrap_in_loops
+from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, For, Kernel, Store, Tile, Update, load
 from talweg.lower.ir.registers import registers
@@ -27,15 +29,11 @@ TAPS = 12  # sums of a tile of filters
 SUMS = 1 << 20  # bytes of all chunks' sums
 
 
-def is_depthwise(windows: Windows, lanes: int) -> bool:
-    """Return whether depthwise lowering is profitable:
-    small groups, enough of them for a vector.
-    """
-    return windows.depth <= 2 and windows.width <= 2 and windows.groups >= lanes
-
-
 class Depthwise(PaddedInput):
     """The builder of the kernel of one `Windows` of many small groups."""
+
+    def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
+        super().__init__(builder, windows, source, value, dtype=value.dtype)
 
     def kernel(self, weight: Callable, name: str) -> Kernel:
         """Build the kernel; `weight(taps, channel, group, result)` is the filter's element."""
@@ -118,7 +116,7 @@ class DepthwiseFilters(PaddedInput):
     def __init__(
         self, builder: LoweringBuilder, windows: Windows, x: Buffer, g: Buffer, value: Value
     ):
-        super().__init__(builder, windows, x, value)
+        super().__init__(builder, windows, x, value, dtype=value.dtype)
         self.g = g
         most = max(1, min(2 * TASKS, SUMS // max(value.size * value.dtype.size, 1)))
         self.chunks = chunks_of(windows.batch, self.blocks, most)
@@ -198,7 +196,7 @@ class DepthwiseFilters(PaddedInput):
         outs = tuple([line.outs for line in windows.lines])
         there = flat((self.image, at[0] + self.block * self.rows, *at[1:]), (0, *outs))
         filters = (group + n) * windows.width + result
-        product = x * load(self.g, there * value.dims[-1] + filters)
+        product = x * s.cast(load(self.g, there * value.dims[-1] + filters), value.dtype)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         body = wrap_in_loops(rows, body, "serial")
         offset = flat((*taps, Index(channel)), (*sizes, windows.depth)) * value.dims[-1] + filters

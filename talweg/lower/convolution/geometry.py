@@ -94,6 +94,10 @@ class Windows(NamedTuple):
         """Whether any window extends over the ends."""
         return bool(self.reduced) and any(line.padded for line in self.lines)
 
+    def is_depthwise(self, lanes: int) -> bool:
+        """Return whether groups are small, and enough of them for a vector of that many lanes."""
+        return self.depth <= 2 and self.width <= 2 and self.groups >= lanes
+
     @property
     def work(self) -> int:
         """The number of multiplications."""

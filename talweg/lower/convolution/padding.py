@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.dtypes import DType
 from talweg.lower.convolution.geometry import Windows, divisors
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
-from talweg.lower.ir.loops import Buffer, For, Store, When, const, load, within
+from talweg.lower.ir.loops import Buffer, Expr, For, Store, When, const, load, within
 from talweg.passes.specialize.program import Value
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class PaddedInput:
     """The padded copy that the windows of a block of rows read.
 
     parts: into how many other tasks the work on a block is cut; these share a copy of all of x.
-    most: rows of a block.
+    most: rows of a block; dtype: that of the copy, which is made where x has another one, too.
     """
 
     def __init__(
@@ -38,22 +39,23 @@ class PaddedInput:
         value: Value,
         parts: int = 1,
         most: int | None = None,
+        dtype: DType | None = None,
     ):
+        dtype = source.dtype if dtype is None else dtype
+        copies = windows.padded or (bool(windows.reduced) and dtype is not source.dtype)
         self.builder, self.windows, self.source, self.value = builder, windows, source, value
         self.whole = whole = parts > 1
-        self.rows = rows_of_block(windows, source.dtype.size, parts, most)
+        self.rows = rows_of_block(windows, dtype.size, parts, most, copies)
         self.blocks = windows.lines[0].outs // self.rows
         self.block: Any = Axis("b", self.blocks)
         self.image: Any = Axis("n", windows.batch)
         self.copy: Buffer | None = None
         self.skips = False
-        if windows.padded:
+        if copies:
             rows = windows.lines[0].outs if whole else self.rows
             spans = [windows.lines[0].cover(rows), *[line.span for line in windows.lines[1:]]]
             shape = (windows.batch if whole else 1, *spans, windows.channels)
-            self.copy = builder.new(
-                "padded", source.dtype, shape, "temporary" if whole else "scratch"
-            )
+            self.copy = builder.new("padded", dtype, shape, "temporary" if whole else "scratch")
 
     @property
     def read(self) -> Buffer:
@@ -105,13 +107,23 @@ class PaddedInput:
         return (Index.of(self.image), *places[len(places) - len(self.value.dims) + 2 :], channel)
 
 
-def rows_of_block(windows: Windows, size: int, parts: int = 1, most: int | None = None) -> int:
-    """Return the rows that a task computes: all, or fewer for a small copy and many tasks."""
+def rows_of_block(
+    windows: Windows,
+    size: int,
+    parts: int = 1,
+    most: int | None = None,
+    copies: bool | None = None,
+) -> int:
+    """Return the rows that a task computes: all, or fewer for a small copy and many tasks.
+
+    copies: whether it copies what it reads; by default if that is padded.
+    """
+    copies = windows.padded if copies is None else copies
     first, *others = windows.lines
     row = math.prod([line.span for line in others]) * windows.channels * size
     best = 1
     for rows in divisors(first.outs):
-        small = parts > 1 or not windows.padded or first.cover(rows) * row <= SCRATCH
+        small = parts > 1 or not copies or first.cover(rows) * row <= SCRATCH
         tasks = parts * windows.batch * (first.outs // rows)
         if most is not None and rows > most:
             break
@@ -154,6 +166,9 @@ def copy_padded(
     offset = flat((*at, Index(columns.origin + low)), sizes) * channels + start
     first = row + low * width
 
+    def element(index: Index) -> Expr:
+        return s.cast(load(source, index), target.dtype)
+
     def zero(after: int, count: int) -> list:
         parts = Axis("l", layers)
         body = zeros(target, row + Index.of(parts) * layer + after * width, count * width)
@@ -162,11 +177,11 @@ def copy_padded(
     if layers == 1:
         copied = Axis("r", (high - low) * channels)
         body: list = [
-            For(copied, [Store(target, first + copied, load(source, offset + copied))], "vector")
+            For(copied, [Store(target, first + copied, element(offset + copied))], "vector")
         ]
     else:
         column, number, lane = Axis("q", high - low), Axis("l", layers), Axis("c", width)
-        value = load(source, offset + Index.of(column) * channels + Index.of(number) * width + lane)
+        value = element(offset + Index.of(column) * channels + Index.of(number) * width + lane)
         here = first + Index.of(number) * layer + Index.of(column) * width + lane
         body = wrap_in_loops(
             [column, number], [For(lane, [Store(target, here, value)], "vector")], "serial"

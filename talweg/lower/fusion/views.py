@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from talweg.core.dtypes import bfloat16, float32
 from talweg.core.roles import Trait
+from talweg.lower.convolution.geometry import geometry_of
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Expr
 from talweg.lower.ir.registers import registers
+from talweg.passes.optimize.loop_products import widens
 from talweg.passes.specialize.program import Equation, Value
 from talweg.prims import arithmetic
 
@@ -144,7 +146,23 @@ def before_cast(value: Value) -> Value | None:
 
 def product_operands(equation: Equation) -> list[Value]:
     """Return the values that a product or convolution reads."""
-    return short_operands(equation) or list(equation.inputs)
+    return short_operands(equation) or _converted_operands(equation) or list(equation.inputs)
+
+
+def _converted_operands(equation: Equation) -> list[Value] | None:
+    """Return the operands of a depthwise convolution, with 16-bit images before their casts."""
+    if equation.prim.lowering.get("call") != "convolution" or equation.params["groups"] == 1:
+        return None
+    lanes = registers().lanes(equation.output.dtype.size)
+    if not equation.output.size or not geometry_of(equation).forward().is_depthwise(lanes):
+        return None
+    filters = None if equation.prim.name == "convolution_filter_gradient" else equation.inputs[1]
+    return [x if x is filters else _before_widening(x) for x in equation.inputs]
+
+
+def _before_widening(value: Value) -> Value:
+    maker = value.maker
+    return maker.inputs[0] if value.content is None and maker and widens(maker) else value
 
 
 def operands_of(equation: Equation) -> list[Value]:

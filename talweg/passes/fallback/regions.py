@@ -55,6 +55,7 @@ class Chunk:
 
     def __init__(self) -> None:
         self.program = Program()
+        self.program.heavy = True
         self.sources: list[Any] = []
         self.results: list[HostFallback] = []
 

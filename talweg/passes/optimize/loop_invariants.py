@@ -20,9 +20,13 @@ from talweg.passes.optimize.dead_code import prune, prune_all
 from talweg.passes.optimize.loop_products import (
     TripRows,
     TripSum,
+    cast_to,
+    rounds,
     skip_reshapes,
+    skip_rounding,
     transpose_operand,
     views_of,
+    widens,
 )
 from talweg.passes.optimize.simplify import simplify
 from talweg.passes.specialize.body_programs import MOST, BodyProgram
@@ -169,16 +173,28 @@ class LoopSimplifier:
     # -- products before the loop
 
     def _take_out_products(self) -> None:
-        inner, renamed = self.inner, {}
+        inner, renamed, taken_out = self.inner, {}, set()
         equations, inner.equations = inner.equations, []
         for equation in equations:
             equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
             found = self._hoist_product(equation) if equation.prim is contract.matmul else None
+            if rounds(equation) and equation.inputs[0] in taken_out:
+                found = self._hoist_rounding(equation)
             if found is None:
                 inner.equations.append(equation)
             else:
                 renamed[equation.output] = found
+                taken_out.add(found)
         self.rename(renamed)
+
+    def _hoist_rounding(self, equation: Equation) -> Value:
+        """Return a row of the rounded products, in place of a rounded row."""
+        inner, outer = self.inner, self.outer
+        product = equation.inputs[0].maker
+        assert product is not None
+        all_rows, index = product.inputs
+        rounded = cast_to(outer, inner.twins[all_rows], equation.output.dtype)
+        return inner.apply(row, [inner.bring_in(rounded), index], {}, equation.node)
 
     def _hoist_product(self, equation: Equation) -> Value | None:
         """Return a row of one product of all rows, in place of a row's product."""
@@ -196,6 +212,7 @@ class LoopSimplifier:
         apply = self.outer.apply
         reshape = layout.reshape
         flat = apply(reshape, [inner.twin(stack)], {"shape": (rows * height, width)})
+        flat = cast_to(self.outer, flat, x.dtype)
         product = apply(equation.prim, [flat, inner.twin(y)], equation.params, equation.node)
         all_rows = apply(reshape, [product], {"shape": (rows, height, columns)})
         return inner.apply(row, [inner.bring_in(all_rows), index], {}, equation.node)
@@ -327,7 +344,7 @@ class LoopSimplifier:
             if not writes or len(writes) > 1 or uses.get(carried.before, 0) != 1:
                 continue
             index, value = writes[0]
-            numbers, maker = self.inner.numbers(index), skip_reshapes(value).maker
+            numbers, maker = self.inner.numbers(index), skip_rounding(value).maker
             if (
                 maker is None
                 or maker.prim is not contract.matmul
@@ -405,6 +422,8 @@ class LoopSimplifier:
 
     def _find_transposed(self, x: Value) -> Value | None:
         """Return the matrix whose transpose x is, or the sum of two such matrices."""
+        if widens(x.maker):
+            return self._find_transposed(x.maker.inputs[0])  # type: ignore[union-attr]
         if x.maker is None or x.maker.prim is not arithmetic.add:
             return transpose_operand(x)
         parts = [transpose_operand(part) for part in x.maker.inputs]
@@ -432,6 +451,8 @@ class LoopSimplifier:
 
     def _stack(self, value: Value, order: NDArray) -> Value:
         """Stack a value over all trips, in this order of rows, as one more result."""
+        if value.maker is not None and widens(value.maker):
+            (value,) = value.maker.inputs
         before = Value((self.trips, *value.dims), value.dtype)
         index = self.inner.by_trip(np.asarray(order, np.int32), int32)
         after = self.inner.apply(with_row, [before, index, value], {})

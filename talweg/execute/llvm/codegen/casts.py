@@ -16,6 +16,8 @@ from talweg.execute.llvm.codegen.types import (
     vector,
 )
 
+HALVES = ("float16", "bfloat16")
+
 
 def cast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
     """Emit a C conversion; float to integer saturates and gives 0 for NaN."""
@@ -27,7 +29,7 @@ def cast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
     if target.is_bool:
         word = "fcmp une" if before in SHORT else "icmp ne"
         return binary(code, word, x, IRValue(floating(0.0) if before in SHORT else "0"), before)
-    if target.name in ("float16", "bfloat16"):
+    if target.name in HALVES:
         if before == "double":
             x = _to_odd(code, x)
         elif before not in SHORT:
@@ -140,13 +142,31 @@ def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
     return x
 
 
+def choose(code: IRBuilder, condition: IRValue, x: IRValue, y: IRValue, dtype: DType) -> IRValue:
+    """Emit a selection; of short floats as they are stored, if both are: then none is rounded."""
+    if dtype.name in HALVES:
+        left, right = [_stored_form(code, value, dtype) for value in (x, y)]
+        if left is not None and right is not None:
+            chosen = select(code, condition, left, right, MEMORY[dtype.name])
+            return from_memory(code, chosen, dtype)
+    return select(code, condition, x, y, register(dtype))
+
+
+def _stored_form(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue | None:
+    """Return the stored form of a short float, or of a number, if it is at hand."""
+    known = code.stored.get(x.text)
+    if known is not None:
+        return known[1] if known[0] == dtype.name else None
+    return to_memory(code, x, dtype) if x.lanes == 1 and x.text[0] != "%" else None
+
+
 def as_stored(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
     """Round the value of an expression to its dtype, as a stored one is.
 
     Expressions of short floats are computed in float32.  Where a function jumps, the difference
     counts: a maximum that was stored equals none of the elements that it was taken from.
     """
-    if dtype.name not in ("float16", "bfloat16") or x.text[0] != "%":
+    if dtype.name not in HALVES or x.text[0] != "%":
         return x
     known = code.stored.get(x.text)
     if known is not None and known[0] == dtype.name:

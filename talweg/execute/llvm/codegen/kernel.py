@@ -52,7 +52,7 @@ class KernelEmitter:
     ):
         self.code = IRBuilder()
         self.indices = Indices(self.code)
-        self.memory = MemoryEmitter(self.code, self.indices)
+        self.memory = MemoryEmitter(self.code, self.indices, vector_bytes)
         self.tiles = TileRegisters(self.code, self.indices, vector_bytes)
         self.finder = AccessAnalysis()
         order = self.finder.order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from talweg.execute.llvm.codegen import arithmetic
 from talweg.execute.llvm.codegen.builder import IRBuilder, IRValue
-from talweg.execute.llvm.codegen.casts import from_memory, to_memory
+from talweg.execute.llvm.codegen.casts import choose, from_memory, to_memory
 from talweg.execute.llvm.codegen.index import BOUND, Indices, LaneOffset
 from talweg.execute.llvm.codegen.prefetch import alignment
 from talweg.execute.llvm.codegen.types import SIZE, is_signed, memory, register, suffix, vector
@@ -22,8 +22,10 @@ def root(buffer: Buffer) -> Buffer:
 class MemoryEmitter:
     """The emitter of loads and stores of the present kernel."""
 
-    def __init__(self, code: IRBuilder, indices: Indices):
+    def __init__(self, code: IRBuilder, indices: Indices, vector_bytes: int):
         self.code, self.indices = code, indices
+        # The smallest elements of masked loads: without AVX-512BW, 2 bytes are loaded one by one.
+        self.masked_bytes = 1 if vector_bytes == 64 else 4
         self.names: dict[Buffer, str] = {}  # parameters that point to them, as they are needed
 
     def name(self, buffer: Buffer) -> str:
@@ -149,7 +151,7 @@ class MemoryEmitter:
             start = self.indices.total(address)
             start = arithmetic.select(code, guard, start, IRValue("0"), "i64")
             raw = self._plain(buffer, self.at(buffer, start), lanes)
-        elif row and dtype.size >= 4:
+        elif row and dtype.size >= self.masked_bytes:
             return self._load_masked(buffer, address, guard, other)
         elif address.uniform:
             start = self.indices.total(address)
@@ -159,23 +161,25 @@ class MemoryEmitter:
         else:
             raw = self._gather(buffer, address, guard)
         loaded = from_memory(code, raw, dtype)
-        return arithmetic.select(code, guard, loaded, other, register(dtype))
+        return choose(code, guard, loaded, other, dtype)
 
     def _load_masked(
-        self, buffer: Buffer, place: LaneOffset, guard: IRValue, other: IRValue
+        self, buffer: Buffer, address: LaneOffset, guard: IRValue, other: IRValue
     ) -> IRValue:
         """Emit a masked load of neighbours."""
         code, lanes, kind = self.code, self.indices.lanes, memory(buffer.dtype)
-        pointer = self.pointer(buffer, place.base, place.constant)
+        pointer = self.pointer(buffer, address.base, address.constant)
         types = vector(kind, lanes)
         mask = code.spread(guard, lanes, "i1")
-        instead = code.spread(other, lanes, kind)
-        depth = max(pointer.depth, guard.depth, other.depth)
+        raw = to_memory(code, other, buffer.dtype)
+        instead = code.spread(raw, lanes, kind)
+        depth = max(pointer.depth, guard.depth, raw.depth)
         text = (
             f"call {types} @llvm.masked.load.{suffix(kind, lanes)}.p0(ptr align "
             f"{buffer.dtype.size} {pointer.text}, <{lanes} x i1> {mask}, {types} {instead})"
         )
-        return code.load(text, lanes, depth, root(buffer))
+        loaded = code.load(text, lanes, depth, root(buffer))
+        return from_memory(code, loaded, buffer.dtype)
 
     # ---------------------------------------------------------------- stores
 

@@ -143,7 +143,7 @@ class ValueEmitter:
     def select(self, expr: Expr, values: dict) -> IRValue:
         """Emit a selection."""
         c, x, y = [values[id(arg)] for arg in expr.args]
-        return arithmetic.select(self.code, c, x, y, register(expr.dtype))
+        return casts.choose(self.code, c, x, y, expr.dtype)
 
     def compare(self, expr: Expr, values: dict) -> IRValue:
         """Emit an order or equality; of indices in 32 bits where that is enough."""
