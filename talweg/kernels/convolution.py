@@ -165,7 +165,9 @@ def _geometry(
     kernel, steps, apart = tuple(filters[:-2]), tuple(strides), tuple(dilation)
     channels, results = x.shape[-1], y.shape[-1]
     sizes, outputs = x.shape[1:-1], y.shape[1:-1]
-    return direct.Geometry(len(x), sizes, outputs, channels, results, kernel, steps, pads, apart)
+    return direct.ConvolutionSizes(
+        len(x), sizes, outputs, channels, results, kernel, steps, pads, apart
+    )
 
 
 def _is_convolution(

@@ -62,7 +62,7 @@ class Routines(NamedTuple):
         return chosen
 
 
-class Geometry(NamedTuple):
+class ConvolutionSizes(NamedTuple):
     """The sizes of a convolution: x [N, *S, C] w [*K, C, M] -> y [N, *O, M]."""
 
     batch: int
@@ -106,7 +106,7 @@ class Geometry(NamedTuple):
         return self.taps == 1 and all([step == 1 for step in self.strides])
 
 
-def convolve(x: np.ndarray, w: np.ndarray, y: np.ndarray, geometry: Geometry) -> bool:
+def convolve(x: np.ndarray, w: np.ndarray, y: np.ndarray, geometry: ConvolutionSizes) -> bool:
     """Write y = x * w, unless NumPy is to do it; whether that is done."""
     tile = None if geometry.is_product() else _find_tile(x, w, geometry)
     if tile is None:
@@ -121,7 +121,7 @@ def _convolve(
     x: np.ndarray,
     w: np.ndarray,
     y: np.ndarray,
-    geometry: Geometry,
+    geometry: ConvolutionSizes,
 ) -> None:
     """Write y = x * w; channels of y lie side by side."""
     panels, last = _pack(w, routines.lanes * tile[1])
@@ -157,7 +157,7 @@ def input_gradient(
         pads = tuple([axis.padding for axis in axes])
         outputs, kernel = target.shape[1:-1], part.shape[:-2]
         sizes = len(g), g.shape[1:-1], outputs, channels, results, kernel, ones, pads, ones
-        phases.append((part, target, Geometry(*sizes)))
+        phases.append((part, target, ConvolutionSizes(*sizes)))
     tiles = [_find_tile(g, part, geometry) for part, _, geometry in phases]
     if not tiles or None in tiles:
         return False
@@ -190,7 +190,9 @@ def _phase(
     return _Phase(slice(first, None, stride), (low, places - outputs - low + count - 1))
 
 
-def filter_gradient(x: np.ndarray, g: np.ndarray, total: np.ndarray, geometry: Geometry) -> bool:
+def filter_gradient(
+    x: np.ndarray, g: np.ndarray, total: np.ndarray, geometry: ConvolutionSizes
+) -> bool:
     """Write the filters' gradient to `total`, unless NumPy is to do it; whether that is done."""
     routines = None if geometry.is_product() else _routines(geometry, x, g)
     channels, results = geometry.channels, geometry.results
@@ -217,7 +219,7 @@ class _Job:
     """
 
     def __init__(
-        self, geometry: Geometry, x: np.ndarray, y: np.ndarray, channels: int, taps: tuple
+        self, geometry: ConvolutionSizes, x: np.ndarray, y: np.ndarray, channels: int, taps: tuple
     ) -> None:
         self.geometry = geometry
         self.y = y = y if y.strides[-1] == y.itemsize else np.ascontiguousarray(y)
@@ -251,13 +253,13 @@ class _Job:
         _share(work, geometry)
 
 
-def is_direct(g: np.ndarray, w: np.ndarray, geometry: Geometry) -> bool:
+def is_direct(g: np.ndarray, w: np.ndarray, geometry: ConvolutionSizes) -> bool:
     """Return whether the routines are to compute g * w, of which there is no result yet."""
     return _find_tile(g, w, geometry) is not None
 
 
 def _find_tile(
-    x: np.ndarray, w: np.ndarray, geometry: Geometry
+    x: np.ndarray, w: np.ndarray, geometry: ConvolutionSizes
 ) -> tuple[Routines, tuple[int, int]] | None:
     """Return the routines for x * w and the tile; None where NumPy is to do it."""
     routines = _routines(geometry, x, w)
@@ -268,7 +270,7 @@ def _find_tile(
     return None if tile is None else (routines, tile)
 
 
-def _routines(geometry: Geometry, *arrays: np.ndarray) -> Routines | None:
+def _routines(geometry: ConvolutionSizes, *arrays: np.ndarray) -> Routines | None:
     """Return the routines for what suits them; None before so much was computed that they pay."""
     work = geometry.work
     if work < LARGE or not geometry.suits() or any([x.dtype != np.float32 for x in arrays]):
@@ -290,7 +292,7 @@ def _pack(w: np.ndarray, lanes: int) -> tuple[np.ndarray, int]:
 
 
 @functools.lru_cache(256)
-def _copies(geometry: Geometry, channels: int) -> tuple[np.ndarray, int]:
+def _copies(geometry: ConvolutionSizes, channels: int) -> tuple[np.ndarray, int]:
     """Return the offsets [runs, 2] of an image's runs of memory in it and in its padded copy, and
     their bytes.
     """
@@ -327,7 +329,7 @@ def _sums_of_steps(counts: Sequence[int], steps: Sequence[int]) -> np.ndarray:
     return total
 
 
-def _share(work: Callable[[int, int], None], geometry: Geometry) -> None:
+def _share(work: Callable[[int, int], None], geometry: ConvolutionSizes) -> None:
     """Do the work of all images, whole parts of the batch on each of a share of the cores."""
     batch, images = geometry.batch, geometry.images
     parts = -(-batch // images)

@@ -9,7 +9,7 @@ from talweg.api.config import list_logical_devices
 MEMORY = 268435456  # bytes that TensorFlow says of a CPU
 
 
-class DeviceAttributes(NamedTuple):
+class LocalDevice(NamedTuple):
     """A device: what TensorFlow's message of this name says of it."""
 
     name: str
@@ -20,6 +20,6 @@ class DeviceAttributes(NamedTuple):
     xla_global_id: int = -1
 
 
-def list_local_devices(session_config: Any = None) -> list[DeviceAttributes]:
+def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
     """Return the devices that operations can name."""
-    return [DeviceAttributes(found.name, found.device_type) for found in list_logical_devices()]
+    return [LocalDevice(found.name, found.device_type) for found in list_logical_devices()]

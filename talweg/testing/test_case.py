@@ -57,7 +57,7 @@ def evaluate_nest(tensors: object) -> Any:
     return structure.map_leaves(_evaluate_leaf, tensors)
 
 
-def _called(leaf: object) -> Any:
+def _called(leaf: Any) -> Any:
     """Return the result of a function; other leaves as they are."""
     is_function = callable(leaf) and not is_tensor_like(leaf) and not isinstance(leaf, type)
     return leaf() if is_function else leaf

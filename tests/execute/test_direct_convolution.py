@@ -185,13 +185,13 @@ def test_an_error_in_a_thread_is_raised(failing):
         if first == failing:
             raise MemoryError("no room")
 
-    sizes = direct.Geometry(8, (9,), (9,), 1, 1, (3,), (1,), ((1, 1),), (1,))
+    sizes = direct.ConvolutionSizes(8, (9,), (9,), 1, 1, (3,), (1,), ((1, 1),), (1,))
     with settings.threads(2), pytest.raises(MemoryError, match="no room"):
         direct._share(work, sizes)
 
 
 def test_every_image_is_in_one_share():
-    sizes = direct.Geometry(29, (9,), (9,), 1, 1, (3,), (1,), ((1, 1),), (1,))
+    sizes = direct.ConvolutionSizes(29, (9,), (9,), 1, 1, (3,), (1,), ((1, 1),), (1,))
     for threads in (1, 2, 3, 8, 40):
         shares = []
         with settings.threads(threads):

@@ -33,7 +33,7 @@ else:
     jit = LazyModule("talweg.execute.llvm.link.jit")
 
 
-class Tile(NamedTuple):
+class RegisterTile(NamedTuple):
     """The part of a result that is kept in registers: rows, each of some vectors."""
 
     rows: int
@@ -42,9 +42,9 @@ class Tile(NamedTuple):
 
 # By bytes of a vector, for 32 registers and for 16.
 TILES = {
-    64: (Tile(8, 2), Tile(16, 1), Tile(4, 2)),
-    32: (Tile(4, 2), Tile(8, 1)),
-    16: (Tile(4, 2), Tile(8, 1)),
+    64: (RegisterTile(8, 2), RegisterTile(16, 1), RegisterTile(4, 2)),
+    32: (RegisterTile(4, 2), RegisterTile(8, 1)),
+    16: (RegisterTile(4, 2), RegisterTile(8, 1)),
 }
 POINTER_EVERY = 3  # rows: the next two are reached from its pointer by one or two steps
 
@@ -281,7 +281,7 @@ done:
 class _TileText:
     """The parts of the text that differ with the tile: a line for each of its rows and vectors."""
 
-    def __init__(self, lanes: int, tile: Tile) -> None:
+    def __init__(self, lanes: int, tile: RegisterTile) -> None:
         self.lanes, self.rows, self.vectors = lanes, range(tile.rows), range(tile.vectors)
         self.kind, self.size = f"<{lanes} x float>", 4 * lanes
         self.each = [(f"s{r}.{v}", r, v) for r in self.rows for v in self.vectors]
@@ -349,7 +349,7 @@ class _TileText:
         return template
 
 
-def _convolve(lanes: int, tile: Tile) -> str:
+def _convolve(lanes: int, tile: RegisterTile) -> str:
     """Return the text of `convolve` for a tile."""
     text = _TileText(lanes, tile)
     kind = text.kind
@@ -389,7 +389,7 @@ def _convolve(lanes: int, tile: Tile) -> str:
     return text.fill(_CONVOLVE, parts)
 
 
-def _filters(lanes: int, tile: Tile) -> str:
+def _filters(lanes: int, tile: RegisterTile) -> str:
     """Return the text of `filters` for a tile."""
     text = _TileText(lanes, tile)
     kind, factors = text.kind, []
