@@ -142,7 +142,7 @@ def value_now(value: object) -> Any:
         return value
     graph = value.graph
     known = [(node, outside) for outside, node in getattr(graph, "captured", {}).values()]
-    known += zip(getattr(graph, "inputs", ()), getattr(graph, "given", None) or ())
+    known += zip(getattr(graph, "input_nodes", ()), getattr(graph, "given", None) or ())
     needed: dict = {}
     postorder([value.node], needed)
     known = [(node, x) for node, x in known if node in needed and not isinstance(x, TensorSpec)]

@@ -244,6 +244,7 @@ def _run_step(
         else:
             values[step.out] = step.prim.numpy(*arrays, **params)
     except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
+        free_frames(error)  # at once: what a kernel holds may be all the memory
         values[step.out] = _fail(step, arrays, params, error)
     for slot in step.free:  # only now: were it to fail, the value before would still be there
         values[slot] = None
