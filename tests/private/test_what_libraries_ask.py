@@ -194,3 +194,14 @@ def test_a_concatenation_has_its_axis_as_the_last_input():
         with graph.gradient_override_map({"ConcatV2": "DoubledConcat"}):
             y = tf.concat([x, other], 1)
         np.testing.assert_array_equal(session.run(tf1.gradients(y, x)[0]), [[2.0], [2.0]])
+
+
+def test_a_test_can_be_set_up_again_inside_a_graph():
+    class Twice(tf.test.TestCase):
+        def runTest(self):
+            with tf1.Graph().as_default() as graph:
+                self.setUp()  # as TensorFlow Datasets does
+                assert tf1.get_default_graph() is graph
+
+    outcome = Twice().run()
+    assert outcome is not None and outcome.wasSuccessful(), outcome
