@@ -65,7 +65,7 @@ class Operation:
         if inner.prim.role in _WAITING:
             return ()
         nodes = inner.operands
-        if self.type == "ConcatV2":
+        if "axis" in inner.params and self.type == "ConcatV2":
             axis = np.int32(inner.params["axis"])
             nodes = (*nodes, self.graph.constant_node(axis))
         return tuple([self.graph.symbol(node) for node in nodes])

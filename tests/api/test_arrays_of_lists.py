@@ -58,6 +58,8 @@ def test_pairs_of_lists_are_joined():
     assert "shape=(2,), dtype=variant" in repr(joined)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot convert a Tensor of dtype"):
         joined.numpy()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="zeros_like: input has dtype variant"):
+        tf.zeros_like(joined)
     with pytest.raises(tf.errors.InvalidArgumentError):
         list_ops.tensor_list_concat_lists(first, first[:1], element_dtype=tf.float32)
     with pytest.raises(tf.errors.InvalidArgumentError):

@@ -167,6 +167,9 @@ def zeros_like(
     if layout is not None:
         return _make_with_layout(zeros, layout, x.shape, x.dtype if dtype is None else dtype)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
+    if dtype.name == "variant" and x.shape.rank != 0:
+        text = f"zeros_like: input has dtype variant and shape {x.shape}"
+        raise invalid("TW102", text, "numbers, or a scalar")
     dims = get_known_dims(x)
     if dims is not None:
         return zeros_of(dims, dtype)
