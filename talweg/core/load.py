@@ -2,7 +2,8 @@
 
 Threads of a product or a program wait for each other.  On a core that somebody else has they wait
 for that one's time slice, in which nobody works: under load two threads can take longer than one.
-So whoever has a pool of threads asks now and then what its fair share of the cores is.
+So whoever has a pool of threads that wait actively, as BLAS does, asks now and then what its fair
+share of the cores is; compiled programs wait otherwise (`execute/llvm/runtime/sharing.py`).
 """
 
 from __future__ import annotations
@@ -29,11 +30,20 @@ class Load:
 
     def share(self, wanted: int) -> int:
         """Return the number of threads, of those it wants, that a pool has at present."""
+        self.refresh()
+        return share(wanted, self.cores, self.others + self.beside)
+
+    def free(self) -> int:
+        """Return the number of cores that threads of others leave at present, perhaps none."""
+        self.refresh()
+        return max(0, self.cores - round(self.others + self.beside))
+
+    def refresh(self) -> None:
+        """Look again if the last look was long ago."""
         now = time.monotonic()
         if now - self.looked > INTERVAL:
             self.looked = now
             self.look()
-        return share(wanted, self.cores, self.others + self.beside)
 
     def look(self) -> None:
         """Count the threads of other processes that could run, on cores that are ours, too."""

@@ -156,21 +156,26 @@ class Compiled:
         """Run the program: outputs, None for other shapes; `state` gets the variables' writes."""
         if self._profiled and self.last is None:
             self.last = (list(arguments), state)
-        if self._shares:
-            fair_share.apply(self.executable)
-        if self._direct:
-            return self._call_directly(program, arguments, state)
-        if self.side_outputs is None:
-            return self._call(program, arguments, state)
-        with self.keeping(arguments, state):
-            try:
+        measured = None
+        if self._shares or fair_share.crowded:
+            measured = fair_share.apply(self.executable)
+        try:
+            if self._direct:
+                return self._call_directly(program, arguments, state)
+            if self.side_outputs is None:
                 return self._call(program, arguments, state)
-            except DeclinedError:
-                pass
-            except Exception as error:
-                if not self._guard or getattr(error, "talweg_exact", True):
-                    raise
-        return interpret.run(program, arguments, state)
+            with self.keeping(arguments, state):
+                try:
+                    return self._call(program, arguments, state)
+                except DeclinedError:
+                    pass
+                except Exception as error:
+                    if not self._guard or getattr(error, "talweg_exact", True):
+                        raise
+            return interpret.run(program, arguments, state)
+        finally:
+            if measured is not None:
+                measured.end()
 
     def end_profile(self) -> None:
         """Drop the arguments that the profile holds, and hold none of later calls."""

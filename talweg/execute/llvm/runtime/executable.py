@@ -28,6 +28,7 @@ from talweg.execute import cache, heap
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import dispatch, result_memory, routines, stack_memory
 from talweg.execute.llvm.runtime.execution_context import ExecutionContext, inner_lists
+from talweg.execute.llvm.runtime.sharing import MeasuredThreads
 from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, get_thread_pool, thread_count
 from talweg.lower import buffer_assignment
 from talweg.lower.ir import cost
@@ -102,6 +103,7 @@ class Executable:
         self.key = key
         self.guarded = False  # whether the last output says if the others are right
         self.in_use = self.threads  # threads that its contexts have
+        self.measured: dict[int, MeasuredThreads] = {}  # beside others, by the cores they leave
         self.code = compile_executable(program, self.routines, key, known is None)
         self.layout = dispatch.CallLayout(program, self.inputs, self.states, self.outputs)
         self.layout.fields.release = int(self.releases)

@@ -153,6 +153,8 @@ class PoolFields(ctypes.Structure):
             ("core", c_int32),  # the core that the thread runs on which began the job
             ("late", c_int32),  # how many short programs ran alone since workers were last roused
             ("patient", c_int32),  # after how many they are roused again
+            ("crowded", c_int32),  # not 0 where others want the cores; changes with what is allowed
+            ("gathers", c_int32),  # 1 where the thread that begins a job keeps to what is allowed
             ("stays", c_int32),  # 1 while the thread that began the job keeps to its core
             ("main", c_int64),  # the thread in which Python sees to signals
         ],
@@ -168,7 +170,7 @@ class PoolFields(ctypes.Structure):
             ("blas_set", Address),  # what sets that; null if there is nothing
             ("blas_get", Address),
         ],
-        [("allowed", CoreSet)],  # the cores that threads may run on; none where that is not known
+        [("allowed", CoreSet)],  # the cores that workers may run on; none where that is not known
         [("own", CoreSet)],  # those that the thread which began the job may run on
         [("taken", c_int64 * 8)],  # pieces of loops that were taken since the last barrier
         [("slots", WorkerSlot * MAX_THREADS)],

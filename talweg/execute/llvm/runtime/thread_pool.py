@@ -34,7 +34,8 @@ from talweg.execute.llvm.runtime.structures import (
 # Microseconds for which a waiting thread looks at most, before it sleeps: several times what it
 # takes to wake one up (in a virtual machine 200), or sleepers keep each other late.
 PATIENCE = {"barrier": 1000, "idle": 1000}
-PATIENCE_IN_A_CROWD = 20  # where there are more threads than cores
+PATIENCE_IN_A_CROWD = 2  # where there are more threads than cores, of this process or of others
+FEW_CROWDS = 1000  # numbers that tell one set of cores from the one before
 
 _lock = threading.Lock()
 
@@ -65,6 +66,15 @@ def thread_count() -> int:
     return min(asked, MAX_THREADS) if asked > 0 else available_cores()
 
 
+def current_core() -> int:
+    """Return the core that this thread runs on; 0 where that is not known."""
+    try:
+        with open("/proc/thread-self/stat") as file:
+            return int(file.read().rpartition(")")[2].split()[36])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def _spins_in_a_microsecond(spin: Callable[[int], None]) -> float:
     """Measure the spins of a thread in a microsecond."""
     least = float("inf")
@@ -92,6 +102,7 @@ class ThreadPool:
         self.threads: list[threading.Thread] = []
         self.closed = False
         self.locks: list[int] = []
+        self.kept = 0  # cores to which all threads keep; 0 where they may run on any
         self.blas = 0, 0
         number, pointer = ctypes.c_int64, ctypes.c_void_p
         at = self.addresses
@@ -110,6 +121,7 @@ class ThreadPool:
         self.fields.main = threading.main_thread().ident or 0
         self.threads = []
         self.locks = []
+        self.kept = 0
         self._lock_for(0)
         self.control_blas(*self.blas)
 
@@ -126,10 +138,19 @@ class ThreadPool:
     def _be_patient(self, thread: int) -> None:
         """Set how long a thread spins: briefly where threads share cores."""
         slot = self.fields.slots[thread]
-        crowded = len(self.locks) > available_cores()
+        crowded = self.fields.crowded or len(self.locks) > available_cores()
         for kind, patience in PATIENCE.items():
             most = max(1, int((PATIENCE_IN_A_CROWD if crowded else patience) * self._spins))
             setattr(slot, kind, SpinCount(most, 0, most))
+
+    def set_crowd(self, crowded: bool, cores: int = 0) -> None:
+        """Set whether others want the cores, too, and to how many all threads keep (0: to any)."""
+        self.kept = cores
+        self._allow_cores()
+        self.fields.gathers = cores > 0
+        self.fields.crowded = self.fields.crowded % FEW_CROWDS + 1 if crowded else 0
+        for thread in range(len(self.locks)):
+            self._be_patient(thread)
 
     def control_blas(self, setter: int, getter: int) -> None:
         """Make BLAS use one thread in programs that call it, by these functions."""
@@ -165,7 +186,10 @@ class ThreadPool:
     def _allow_cores(self) -> None:
         """Set the cores on which workers may run (affinity)."""
         if hasattr(os, "sched_getaffinity"):
-            allowed = sum(1 << core for core in os.sched_getaffinity(0) if core < CORES)
+            cores = sorted(core for core in os.sched_getaffinity(0) if core < CORES)
+            here = current_core() if self.kept else 0
+            cores.sort(key=lambda core: core < here)  # from here on, then from the first one
+            allowed = sum(1 << core for core in cores[: self.kept or None])
             self.fields.allowed = CoreSet(*allowed.to_bytes(CORES // 8, "little"))
 
     def _start(self, seen: int) -> None:

@@ -11,7 +11,8 @@ Linux likes to wake a thread on the core of the one that wakes it, which is just
 work; and there it may stay.  So workers keep off the core that the job was begun on, and the thread
 that began the job keeps to that core from the first time that it sleeps until the job is over or
 Python is called: in a virtual machine, where a core that sleeps looks as if it were taken away, two
-threads were on one core in most steps without that.
+threads were on one core in most steps without that.  In a crowd all threads may run on the same
+cores (`sharing.py`): one that waits sleeps, and Linux runs the one that it waits for in its place.
 """
 
 from __future__ import annotations
@@ -110,14 +111,14 @@ plain:
   ret void
 }
 
-; let this worker run on any core but one
+; let this worker run on any core that is allowed but one; on all if that is no core
 define private void @keep_off(ptr %pool, i32 %core) noinline {
 entry:
   %set = alloca [$CORE_BYTES x i8], align 8
   %allowed = getelementptr i8, ptr %pool, i64 $pool.allowed$
   call void @llvm.memcpy.p0.p0.i64(ptr %set, ptr %allowed, i64 $CORE_BYTES, i1 false)
   %known = icmp ult i32 %core, $CORES
-  br i1 %known, label %remove, label %done
+  br i1 %known, label %remove, label %set.it
 remove:
   %place.32 = lshr i32 %core, 3
   %place = zext i32 %place.32 to i64
@@ -129,9 +130,9 @@ remove:
   %others = xor i8 %bit, -1
   %left = and i8 %bits, %others
   store i8 %left, ptr %at, align 1
+  br label %set.it
+set.it:
   %result = call i32 @sched_setaffinity(i32 0, i64 $CORE_BYTES, ptr %set)
-  br label %done
-done:
   ret void
 }
 
@@ -164,6 +165,24 @@ narrow:
   %bit = shl i8 1, %number
   store i8 %bit, ptr %at, align 1
   %result = call i32 @sched_setaffinity(i32 0, i64 $CORE_BYTES, ptr %set)
+  store i32 1, ptr %stays.at, align 4
+  br label %done
+done:
+  ret void
+}
+
+; have the thread that began the job keep to the cores of the workers
+define private void @gather(ptr %pool) noinline {
+entry:
+  %own = getelementptr i8, ptr %pool, i64 $pool.own$
+  %allowed = getelementptr i8, ptr %pool, i64 $pool.allowed$
+  call void @llvm.memset.p0.i64(ptr %own, i8 0, i64 $CORE_BYTES, i1 false)
+  %got = call i32 @sched_getaffinity(i32 0, i64 $CORE_BYTES, ptr %own)
+  %saved = icmp sge i32 %got, 0
+  br i1 %saved, label %narrow, label %done
+narrow:
+  %result = call i32 @sched_setaffinity(i32 0, i64 $CORE_BYTES, ptr %allowed)
+  %stays.at = getelementptr i8, ptr %pool, i64 $pool.stays$
   store i32 1, ptr %stays.at, align 4
   br label %done
 done:
@@ -249,9 +268,22 @@ begin:
   %used = select i1 %fewer, i64 %all, i64 %threads
   %job.at = getelementptr i8, ptr %pool, i64 $pool.job$
   store ptr %context, ptr %job.at, align 8
-  %core = call i32 @sched_getcpu()
+  %crowded.at = getelementptr i8, ptr %pool, i64 $pool.crowded$
+  %crowded = load i32, ptr %crowded.at, align 4
+  %anywhere = icmp ne i32 %crowded, 0
+  %here = call i32 @sched_getcpu()
+  %no.core = sub i32 0, %crowded
+  %core = select i1 %anywhere, i32 %no.core, i32 %here
   %core.at = getelementptr i8, ptr %pool, i64 $pool.core$
   store i32 %core, ptr %core.at, align 4
+  %gathers.at = getelementptr i8, ptr %pool, i64 $pool.gathers$
+  %gathers = load i32, ptr %gathers.at, align 4
+  %together = icmp ne i32 %gathers, 0
+  br i1 %together, label %gather, label %go
+gather:
+  call void @gather(ptr %pool)
+  br label %go
+go:
   %used.at = getelementptr i8, ptr %pool, i64 $pool.threads$
   store i64 %used, ptr %used.at, align 8
   call void @forget_taken(ptr %pool)
