@@ -88,10 +88,10 @@ class FairShare:
         if load.looked != self.looked:
             self.look(free)
         measured = None
-        if 0 < free < count and not settings.threads.get():
+        if free < count and count > 1 and not settings.threads.get():
             measured = executable.measured.get(free)
             if measured is None:
-                measured = executable.measured[free] = MeasuredThreads(free, count)
+                measured = executable.measured[free] = MeasuredThreads(max(1, free), count)
             count = measured.begin()
         if count != executable.in_use:
             executable.use(count)
