@@ -1,9 +1,10 @@
 """One contender in a process of its own, alone and then beside processes that only compute.
 
-    python -m benchmarks.beside "models.step[gpt]" "tensorflow xla" 2
+    python -m benchmarks.beside "models.step[gpt]" "tensorflow xla" 1,2,4
 
-prints as JSON the median seconds of a call alone and beside two busy processes, which may use the
-same cores as this one; and the ratio of the two, by which contenders are compared.
+prints as JSON, a line for each number of busy processes, the median seconds of a call alone and
+beside them, who may use the same cores as this one; and the ratio of the two, by which contenders
+are compared.
 """
 
 from __future__ import annotations
@@ -23,19 +24,27 @@ LEAST = 4  # calls in each
 BUSY = "while True: pass"
 
 
-def observe(name, label, busy):
-    """Set a contender up; its calls alone and beside so many busy processes, by turns."""
+def observe(name, label, counts):
+    """Set a contender up; its calls alone and beside each number of busy processes, by turns."""
     declared = declare.load_topics()[name]
     setup, peer = declared.contender(label).setup, label.partition(" ")[0]
     call, _ = worker.opened(setup, peer, declared.parameters)
     worker.warm_up(call, SETTLED)
-    alone, beside = [], []
+    times = {count: [] for count in (0, *counts)}
     for _ in range(TURNS):
-        alone += calls(call)
-        with Busy(busy):
-            beside += calls(call)
-    found = {"alone": statistics.median(alone), "beside": statistics.median(beside)}
-    return found | {"slowdown": found["beside"] / found["alone"]}
+        for count, measured in times.items():
+            with Busy(count):
+                measured += calls(call)
+    medians = {count: statistics.median(measured) for count, measured in times.items()}
+    return [
+        {
+            "busy": count,
+            "alone": medians[0],
+            "beside": medians[count],
+            "slowdown": medians[count] / medians[0],
+        }
+        for count in counts
+    ]
 
 
 def calls(call):
@@ -76,4 +85,5 @@ def observed(name, label, busy):
 
 
 if __name__ == "__main__":
-    print(json.dumps(observe(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
+    numbers = [int(number) for number in sys.argv[3].split(",")]
+    print(*map(json.dumps, observe(sys.argv[1], sys.argv[2], numbers)), sep="\n")

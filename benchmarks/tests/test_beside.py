@@ -14,8 +14,10 @@ def test_busy_processes_end_with_the_block(monkeypatch):
 def test_calls_alone_and_beside(monkeypatch):
     for name, value in (("SETTLED", 0.0), ("SECONDS", 0.01), ("TURNS", 1)):
         monkeypatch.setattr(beside, name, value)
-    found = beside.observe("eager.scalar", "numpy", 1)
-    assert found["slowdown"] == found["beside"] / found["alone"] > 0
+    rows = beside.observe("eager.scalar", "numpy", [1, 2])
+    assert [row["busy"] for row in rows] == [1, 2]
+    for row in rows:
+        assert row["slowdown"] == row["beside"] / row["alone"] > 0
 
 
 def test_a_process_says_what_it_saw(monkeypatch):
