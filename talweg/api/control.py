@@ -45,7 +45,7 @@ def _truth(value: object, function: str, argument: str) -> bool:
     """Return the truth value of a predicate; ValueError if it has several elements or is None."""
     if value is None:
         raise value_error("TW104", f"{function}: {argument} is None", "a scalar truth value")
-    if is_tensor_like(value):
+    if not isinstance(value, (bool, int, float, str, bytes)):
         value = tensor(value)
         if value.shape.num_elements() != 1:
             raise value_error(

@@ -16,7 +16,7 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, unknown_shape
 from talweg.core.spec import TensorSpec, TypeSpec
-from talweg.eager.convert import CONVERTERS, convert_to_tensor
+from talweg.eager.convert import CONVERTERS, convert_to_tensor, unsupported_error_maker
 from talweg.eager.tensor import EagerTensor, array_of
 from talweg.graph.symbol import Symbol
 from talweg.prims import indexing
@@ -283,8 +283,8 @@ class SparseTensorSpec(TypeSpec):
 
 
 def no_conversion(value: SparseTensor, dtype: DType | None) -> Any:
-    """Raise ValueError: a composite does not become a tensor by itself."""
-    raise value_error(
+    """Raise ValueError, in graphs TypeError: a composite does not become a tensor by itself."""
+    raise unsupported_error_maker()(
         "TW101",
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
         "Tensor.",

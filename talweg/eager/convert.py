@@ -194,9 +194,10 @@ def _convert_item(item: Any) -> Any:
     return operator.index(item) if hasattr(item, "__index__") else item
 
 
-def _make_unsupported_error(value: object) -> Exception:
+def _make_unsupported_error(value: object, alone: bool = True) -> Exception:
+    """Return the error for a value, or an item of a list, that is no tensor."""
     if value is None:
-        return value_error(
+        return (value_error if alone else unsupported_error_maker())(
             "TW101",
             f"Attempt to convert a value (None) with an unsupported type ({type(value)}) to a "
             "Tensor.",
@@ -204,7 +205,7 @@ def _make_unsupported_error(value: object) -> Exception:
             "float('nan') in its place if a value is missing; tape.explain(target, source) "
             "if it is a gradient: it says why there is none",
         )
-    return _wrong_kind()(
+    return unsupported_error_maker()(
         "TW101",
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
         "Tensor.",
@@ -354,7 +355,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
         elif _is_sequence(item) or hasattr(item, "__index__"):
             raise _NestedSequenceError
         else:
-            raise _make_unsupported_error(item)
+            raise _make_unsupported_error(item, alone=False)
 
 
 def _from_list(value: object, dtype: DType | None) -> Any:
@@ -409,13 +410,14 @@ def _first_leaf(value: object) -> Any:
     return value
 
 
-def _wrong_kind() -> Callable[..., Exception]:
+def unsupported_error_maker() -> Callable[..., Exception]:
     """Return the error maker for values without a dtype: another one in graphs."""
     return value_error if dispatch.context.base is None else type_error
 
 
 def _mix() -> Exception:
-    return _wrong_kind()("TW101", "Can't convert Python sequence with mixed types to Tensor.")
+    text = "Can't convert Python sequence with mixed types to Tensor."
+    return unsupported_error_maker()("TW101", text)
 
 
 def _out_of_range() -> Exception:

@@ -462,7 +462,7 @@ class RaggedTensorSpec(TypeSpec):
     def part_specs(self) -> list[TensorSpec]:
         """Return the specs of the flat values and of the splits, outermost first."""
         shape, dtype, depth, splits = self._parts
-        if not depth:
+        if depth <= 0:
             return [TensorSpec(shape, dtype)]
         inner = None if shape.rank is None else [None, *shape.as_list()[depth + 1 :]]
         count = None if shape.rank is None else shape.as_list()[0]

@@ -275,7 +275,7 @@ def _as_numpy(item: np.generic | np.ndarray) -> Any:
 
 def leaf_maker(spec: TypeSpec) -> Callable[[Any], Any]:
     """Make the function from the content of a leaf to the user's value."""
-    if isinstance(spec, RaggedTensorSpec) and not spec.ragged_rank:
+    if isinstance(spec, RaggedTensorSpec) and spec.ragged_rank <= 0:
         return wrap
     if isinstance(spec, PerReplicaSpec):
         return lambda item: PerReplica(_of_replicas(spec).value(item))

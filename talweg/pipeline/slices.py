@@ -28,6 +28,8 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
         return spec
     if isinstance(spec, ExtensionTypeSpec):
         return encoder_of(spec).unbatch(spec)
+    if not hasattr(spec, "shape"):
+        raise value_error("TW104", f"elements of {spec!r} have no rows")
     shape: TensorShape = spec.shape  # type: ignore[attr-defined]
     if shape.rank == 0:
         raise value_error(
@@ -117,6 +119,8 @@ def stack_contents(items: list, spec: TypeSpec, component: int) -> Any:
         return _stack_sparse(items)
     if isinstance(spec, ExtensionTypeSpec):
         return _stack_extensions(items, spec)
+    if spec.ragged_rank < 0:  # the rows of vectors
+        return stack_arrays(items, component)
     return _stack_ragged(items, spec)
 
 
@@ -160,9 +164,7 @@ def _stack_sparse(items: list) -> SparseTensor:
 
 
 def _stack_ragged(items: list, spec: TypeSpec) -> RaggedTensor:
-    """Return ragged tensors (or, of ragged rank 0,
-    tensors) as one with one more divided dimension.
-    """
+    """Return ragged tensors (or, of ragged rank 0, tensors) as one of the next ragged rank."""
     dtype = spec.row_splits_dtype.numpy_dtype
     tensors = [_plain(item) for item in items]
     depth = max(0, spec.ragged_rank)

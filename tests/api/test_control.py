@@ -104,3 +104,40 @@ def test_map_fn_over_ragged_and_sparse_tensors_and_inside_a_batch():
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     sums = tf.vectorized_map(lambda row: tf.scan(lambda a, v: a + v, row), x)
     assert sums.numpy().tolist() == [[1.0, 3.0], [3.0, 7.0]]
+
+
+@pytest.mark.parametrize(
+    "value", [[True, False], [], (), {"a": 1}, object(), [1, "a"], [[1], [2, 3]]], ids=str
+)
+def test_what_is_no_scalar_is_no_predicate(value):
+    """Python's own truth of a list or an object says nothing here, as in TensorFlow."""
+    with pytest.raises(ValueError):
+        tf.cond(value, lambda: 1, lambda: 2)
+
+
+def test_a_list_of_one_is_a_predicate():
+    assert [tf.cond(value, lambda: 1, lambda: 2) for value in ([True], [[0.0]], "a", "")] == [
+        1,
+        2,
+        1,
+        2,
+    ]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.sparse.from_dense([1, 0, 2]),
+        lambda: tf.ragged.constant([[1], [2, 3]]),
+        lambda: [1, None],
+    ],
+    ids=["sparse", "ragged", "list with None"],
+)
+def test_values_that_are_no_tensors(make):
+    """ValueError, but TypeError in a graph, as in TensorFlow; None alone is ValueError in both."""
+    with pytest.raises(ValueError):
+        tf.convert_to_tensor(make())
+    with pytest.raises(TypeError):
+        tf.function(lambda: tf.convert_to_tensor(make()))()
+    with pytest.raises(ValueError):
+        tf.function(lambda: tf.convert_to_tensor(None))()

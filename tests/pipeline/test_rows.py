@@ -110,3 +110,22 @@ def test_memory_is_shared_and_never_written():
     batches = list(Dataset.from_tensor_slices(data).batch(3))
     data[:] = -1
     assert [b.numpy().tolist() for b in batches] == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_rows_of_vectors_of_different_lengths():
+    """They are scalars of ragged rank -1, which are tensors and can be batched again."""
+    rows = tf.ragged.constant([[1, 2], [3], [], [4, 5, 6]])
+    data = tf.data.Dataset.from_tensor_slices(rows)
+    flat = data.unbatch()
+    assert flat.element_spec == tf.RaggedTensorSpec([], tf.int32, -1, tf.int64)
+    assert [tf.is_tensor(x) and int(x) for x in flat] == [1, 2, 3, 4, 5, 6]
+    assert [x.numpy().tolist() for x in data.rebatch(4)] == [[1, 2, 3, 4], [5, 6]]
+    assert [x.numpy().tolist() for x in flat.ragged_batch(4)] == [[1, 2, 3, 4], [5, 6]]
+    assert [int(x) for x in flat.map(lambda x: x + 1)] == [2, 3, 4, 5, 6, 7]
+
+
+def test_windows_have_no_rows():
+    windows = tf.data.Dataset.range(4).window(2)
+    for make in (windows.unbatch, lambda: windows.rebatch(2)):
+        with pytest.raises(ValueError, match="have no rows"):
+            make()

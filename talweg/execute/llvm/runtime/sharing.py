@@ -109,9 +109,10 @@ class FairShare:
             cores = max(1, round(fair))
             if self.cores and used < POOR * min(fair, cores):
                 cores = 0  # others are there: have Linux find better cores
-        if (crowded, cores) != (self.crowded, self.cores):
-            self.crowded, self.cores = crowded, cores
-            get_thread_pool().set_crowd(crowded, cores)
+        self.crowded, self.cores = crowded, cores
+        pool = get_thread_pool()
+        if (crowded, cores) != (pool.fields.crowded > 0, pool.kept):  # a forked child's is new
+            pool.set_crowd(crowded, cores)
 
 
 fair_share = FairShare()
