@@ -98,24 +98,28 @@ def _order_nests(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]
 def order_members(nest: Nest, lost: dict) -> bool:
     """Order the members of a nest so that none reads a value that another has overwritten.
 
-    What a member reads is in a register for the members after it, if it is certainly written.
+    What a member reads is in a register for the members after it, if it is certainly written.  An
+    element that is read where a condition holds (of a part that is joined) is a load of its own.
     """
     targets: dict[Value, set] = {value: set() for value in nest.members}
     for writer, target in nest.targets:
         targets[writer].update({} if isinstance(target, Buffer) else lost[target])
     own_loads = {value: nest.own_loads.get(value, set()) for value in nest.members}
+    guarded = {value: nest.guarded_loads.get(value, set()) for value in nest.members}
     left, ordered = list(nest.members), []
     known: set[Value] = set()
     while left:
         for value in left:
-            fresh = targets[value] - known - own_loads[value]
-            if not any(fresh & own_loads[other] for other in left if other is not value):
+            lost = targets[value]
+            fresh = lost - known - (own_loads[value] - guarded[value])
+            others = [other for other in left if other is not value]
+            if not any(fresh & own_loads[other] or lost & guarded[other] for other in others):
                 break
         else:
             return False
         left.remove(value)
         ordered.append(value)
         if any(value is writer for writer, _ in nest.targets):
-            known |= own_loads[value]
+            known |= own_loads[value] - guarded[value]
     nest.members[:] = ordered
     return True

@@ -87,6 +87,7 @@ class Nest:
         "axes",
         "elsewhere",
         "final",
+        "guarded_loads",
         "levels",
         "loads",
         "members",
@@ -104,6 +105,7 @@ class Nest:
         self.levels: dict[Value, int] = {}
         self.loads: set[Value] = set()
         self.own_loads: dict[Value, set[Value]] = {}  # by member
+        self.guarded_loads: dict[Value, set[Value]] = {}  # those read where a condition holds
         self.elsewhere: set[Value] = set()  # loads at other places than the nest's own
         self.targets: list[tuple[Value, Any]] = []  # of final nests: value, buffer it goes to
         self.shapes: list[tuple] = []  # of the members, for the axes of the loops
@@ -309,6 +311,9 @@ class FusionPlan:
         nest.own_loads[value] = trial.loads.union(
             *[nest.own_loads.get(x, set()) for x in trial.reads]
         )
+        nest.guarded_loads[value] = trial.guarded.union(
+            *[nest.guarded_loads.get(x, set()) for x in trial.reads]
+        )
         nest.elsewhere |= trial.elsewhere
         nest.steps += steps
         if target is None:
@@ -347,6 +352,7 @@ class _Trial:
         self.loads: set[Value] = set()
         self.reads: set[Value] = set()
         self.elsewhere: set[Value] = set()
+        self.guarded: set[Value] = set()
         self.level = 0
         self.steps = 0
 
@@ -372,6 +378,8 @@ class _Trial:
         grouping, nest = self.grouping, self.nest
         base = base_of(value)
         offset = flat(index, value.dims)
+        if guard is not None and base not in nest.levels:
+            self.guarded.add(base)
         if base in nest.levels:
             fold = is_fold_value(base) and not nest.final
             if offset != nest.place(base, fold):

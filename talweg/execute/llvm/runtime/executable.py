@@ -103,7 +103,7 @@ class Executable:
         self.key = key
         self.guarded = False  # whether the last output says if the others are right
         self.in_use = self.threads  # threads that its contexts have
-        self.measured: dict[int, MeasuredThreads] = {}  # beside others, by the cores they leave
+        self.measured: dict[int, MeasuredThreads] = {}  # beside others, by fewer
         self.code = compile_executable(program, self.routines, key, known is None)
         self.layout = dispatch.CallLayout(program, self.inputs, self.states, self.outputs)
         self.layout.fields.release = int(self.releases)

@@ -5,10 +5,10 @@ have lost its core for a time slice.  If the others wait for it actively, and ke
 nobody works meanwhile; if they sleep, it can have one of their cores at once.  So in a crowd the
 threads sleep (`ThreadPool.set_crowd`).
 
-Where others leave some of the cores, as many threads as there are cores left need not wait for
-anybody.  Which is faster, they or all, hangs on the program: so both are measured in its calls.
+As many threads as there are cores in their fair share need wait for others less.  Which is faster,
+they or all, hangs on the program: so both are measured in its calls.
 
-Where others leave none, all threads run, since each has its share: with four busy processes on two
+Where others leave no core, all threads still have their shares: with four busy processes on two
 cores, a step of a GPT of six layers took 1.08 s on one thread and 0.5 s on two.  They keep to as
 many cores as these shares add up to, at least one.  Linux then moves others away from there, and a
 thread's sleep makes room for just the one that it waits for.  Spread over all cores each wait could
@@ -78,7 +78,6 @@ class FairShare:
         self.used = 1  # threads that the last program had
         self.crowded = False  # whether others want the cores, too
         self.cores = 0  # to how many the threads keep; 0 where they may run on any
-        self.free = 0  # cores that others leave
         self.looked = self.worked = 0.0  # when the load was last looked at; CPU seconds until then
 
     def apply(self, executable: Executable) -> MeasuredThreads | None:
@@ -88,10 +87,11 @@ class FairShare:
         if load.looked != self.looked:
             self.look(free)
         measured = None
-        if free < count and count > 1 and not settings.threads.get():
-            measured = executable.measured.get(free)
+        fewer = count if settings.threads.get() else load.share(count)
+        if fewer < count:
+            measured = executable.measured.get(fewer)
             if measured is None:
-                measured = executable.measured[free] = MeasuredThreads(max(1, free), count)
+                measured = executable.measured[fewer] = MeasuredThreads(fewer, count)
             count = measured.begin()
         if count != executable.in_use:
             executable.use(count)
