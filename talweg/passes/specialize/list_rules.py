@@ -62,7 +62,8 @@ def _list_get(t: Lists, inputs: list, params: dict) -> Any:
 
 
 def _list_take(t: Lists, inputs: list, params: dict) -> Any:
-    return t.get(inputs[0], inputs[1], lambda: _absent(t, inputs, 2, params))
+    values = t.make_room(inputs[0], inputs[1])
+    return t.get(values, inputs[1], lambda: _absent(t, inputs, 2, params))
 
 
 def _list_set(t: Lists, inputs: list, params: dict) -> Any:

@@ -354,7 +354,7 @@ class Lists:
             if not all(self.apart(taken, index) for taken, _ in other_entries):
                 raise SpecializationError(Reason.LIST_SUM_ELEMENT)
             return Sparse(other_entries)
-        values = as_stack(self, values)
+        values = as_stack(self, self.make_room(values, index))
         if values.rows is None:
             return values
         rows = map_tree(lambda own: self._clear_row(own, values.size, index), values.rows, True)
@@ -416,17 +416,26 @@ class Lists:
     def _add_entries(self, values: object, more: Sparse) -> Any:
         """Add elements to some of a list's own."""
         for index, x in more.entries:
-            values = self._roomy(values, index)
+            values = self.make_room(values, index, anew=True)
             own = self.get(values, index, lambda: None)
             values = self.put(values, index, self.total(own, x), limited=False)
         return values
 
-    def _roomy(self, values: object, index: Value) -> Any:
-        """Return a cotangent with room for an element of unknown position."""
+    def make_room(self, values: object, index: Value, anew: bool = False) -> Any:
+        """Return a cotangent with room for an element of unknown position.
+
+        A list's elements that nobody has read have no rows yet.  anew: one that certainly gets a
+        row, so that a list is a stack afterwards.
+        """
         if self.number(index) is not None or type(values) not in (List, Stack):
             return values
-        limits, stack = self.limits(index), as_stack(self, values)
+        limits = self.limits(index)
         size = ENDLESS if limits is None else min(limits[1] + 1, ENDLESS)
+        if not anew and (len(values) if type(values) is List else values.size) >= size:
+            return values
+        stack = as_stack(self, values)
+        if not anew and stack.rows is None:
+            return values
         found = self.resize(stack, size) if size > stack.size else stack.having(stack.rows)
         found.loose = True
         return found
