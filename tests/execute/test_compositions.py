@@ -62,6 +62,16 @@ def test_small_images_where_the_calls_themselves_take_long(name):
         np.testing.assert_allclose(result, first, rtol=1e-5, atol=1e-5)
 
 
+def test_a_sparse_product():
+    x = np.where(IMAGES[0, :, :, 0] > 0.8, IMAGES[0, :, :, 0], 0)
+    a, b = tf.sparse.from_dense(x), tf.constant(IMAGES[1].reshape(64, -1))
+    for _ in range(6):
+        result = tf.sparse.sparse_dense_matmul(a, b).numpy()
+        np.testing.assert_allclose(result, x @ IMAGES[1].reshape(64, -1), rtol=1e-5, atol=1e-5)
+    (known,) = compositions._known.values()
+    assert known.trace is not None
+
+
 def test_other_arguments_are_part_of_a_trace():
     x = tf.constant(IMAGES - 0.5)
     for low in (0.0, -0.0, 0, -0.25, tf.constant(0.1), tf.constant(-0.1)):
