@@ -20,7 +20,6 @@ STREAMS = {
 @pytest.fixture
 def machine_code(monkeypatch):
     monkeypatch.setattr(native, "MANY", 0)
-    monkeypatch.setattr(native, "SOME", 1)
 
 
 @pytest.fixture
@@ -57,14 +56,12 @@ def test_numbers_by_rejection(draw, name, monkeypatch):
     monkeypatch.setattr(native, "MANY", 1 << 60)
     expected = draw(STREAMS[name], PARAMETERS)
     monkeypatch.setattr(native, "MANY", 0)
-    monkeypatch.setattr(native, "SOME", 1)
     np.testing.assert_array_equal(draw(STREAMS[name], PARAMETERS), expected)
 
 
-def test_few_numbers_are_not_worth_a_call(monkeypatch):
-    monkeypatch.setattr(native, "MANY", 0)
-    keys = np.zeros((10, 2), np.uint32)
-    assert native.blocks_at(0, keys, np.arange(native.SOME - 1, dtype=np.uint64)) is None
-    monkeypatch.setattr(native, "MANY", 1 << 40)
+def test_few_numbers_are_not_worth_compiling(monkeypatch):
+    monkeypatch.setattr(native, "MANY", 3 * native.CALL)
     monkeypatch.setattr(native, "_seen", {"count": 0})
-    assert native.blocks_at(0, keys, np.arange(native.SOME, dtype=np.uint64)) is None
+    keys, offsets = np.zeros((10, 2), np.uint32), np.arange(5, dtype=np.uint64)
+    made = [native.blocks_at(0, keys, offsets) is not None for _ in range(5)]
+    assert made == [False, False, True, True, True]

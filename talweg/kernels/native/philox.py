@@ -24,7 +24,7 @@ from talweg.kernels.native.words import (
 )
 
 MANY = 1 << 20  # blocks, in one call or several, that are worth compiling for
-SOME = 1 << 6  # that are worth a call
+CALL = 1 << 11  # blocks that NumPy makes in the time that a call of few takes
 _seen = {"count": 0}
 
 LOW = 0xFFFFFFFF
@@ -143,8 +143,8 @@ def _run(
     results: np.ndarray,
 ) -> bool:
     """Run a loop, if so many blocks were seen that it is worth it."""
-    _seen["count"] = min(_seen["count"] + offsets.size, MANY)
-    if _seen["count"] < MANY or offsets.size < SOME:
+    _seen["count"] = min(_seen["count"] + offsets.size + CALL, MANY)
+    if _seen["count"] < MANY:
         return False
     code = _compile(name)
     if code is None:
