@@ -142,7 +142,12 @@ class grouped_places:
             rows = np.ravel_multi_index(tuple(i.T), sizes)
         except ValueError:
             raise invalid("TW206", f"sparse indices are out of bounds of shape {sizes}") from None
-        distinct, groups = np.unique(rows, return_inverse=True)
+        rises = rows[1:] > rows[:-1]
+        if not np.count_nonzero(rows[1:] < rows[:-1]):
+            starts = np.append(True, rises)[: len(rows)]  # in order, as most are
+            distinct, groups = rows[starts], np.cumsum(starts) - 1
+        else:
+            distinct, groups = np.unique(rows, return_inverse=True)
         places = np.stack(np.unravel_index(distinct, sizes), axis=-1).astype(np.int64)
         return places, groups.reshape(-1).astype(np.int64)
 
