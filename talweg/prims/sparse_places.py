@@ -5,6 +5,8 @@ They have no derivative; values follow them by gathers and segment sums.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -139,7 +141,7 @@ class grouped_places:
             return np.zeros((min(len(i), 1), 0), np.int64), np.zeros(len(i), np.int64)
         sizes = tuple(np.maximum(d, 1).tolist())
         try:
-            rows = np.ravel_multi_index(tuple(i.T), sizes)
+            rows: Any = np.ravel_multi_index(tuple(i.T), sizes)
         except ValueError:
             raise invalid("TW206", f"sparse indices are out of bounds of shape {sizes}") from None
         rises = rows[1:] > rows[:-1]

@@ -8,6 +8,7 @@ float32.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -176,8 +177,8 @@ STEEP = 2 * math.sqrt(2 / math.pi)
 CURVED = 0.044715 * STEEP
 
 
-def _gelu_tanh(x: np.generic | np.ndarray):
-    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+def _gelu_tanh(x: np.ndarray):
+    wide: Any = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     one = wide.dtype.type
     s = sigmoid_array(wide * (one(STEEP) + one(CURVED) * (wide * wide)))
     return np.multiply(wide, s).astype(x.dtype, copy=False)
