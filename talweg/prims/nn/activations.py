@@ -195,9 +195,9 @@ def gelu_tanh(y, x):
     dy/dx = s + x s (1 - s) du/dx.  The logistic function keeps its digits for u far below 0; where
     |x| is 32, s is 0 or 1, so that du/dx, which would overflow, does not count beyond.
     """
-    square = minimum(x * x, 1024)
+    square = x * x
     s = sigmoid(x * (STEEP + CURVED * square))
-    return s + (x * s) * ((1 - s) * (STEEP + 3 * CURVED * square))
+    return s + (x * s) * ((1 - s) * (STEEP + 3 * CURVED * minimum(square, 1024)))
 
 
 # -- softmax
