@@ -5,7 +5,8 @@ still goes through memory twenty times.  So a function that is marked `as_one` i
 arguments' shapes once its eager calls have taken as long as compiling would; the executor compiles
 the trace as it compiles any.  It stays only where it turns out to be faster.
 
-The derivative rules of elementwise primitives are such functions, too: GELU's has 16 operations.
+The derivative rules of primitives are such functions, too, where they are several operations:
+GELU's has 16.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from talweg.transform.rules import vjp_of
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
 
-TRIALS = 48  # calls, by turns of the trace and without it, until it must have been faster
+TRIALS = 48  # calls, by turns of the trace and without it, before which nothing is decided
+# Calls until the trace must have been faster.  Its first 400 may be interpreted (`executor.MANY`);
+# where they have taken SECONDS, it is compiled, and has as many as TRIALS from there on.
+LAST_TRIAL = 900
 PLAIN = frozenset((int, float, bool, str, type(None), np.float32, np.float64, np.int32, np.int64))
 state = dispatch.state
 
@@ -36,23 +40,23 @@ class Composition:
     def __init__(self) -> None:
         self.times, self.trial_times = KernelTimes(), KernelTimes()
         self.trace: Any = None
-        self.trials = 0
-        self.unwanted = False
+        self.trials, self.last_trial = 0, LAST_TRIAL
+        self.trace_is_wanted: bool | None = None  # until it is decided
 
     def run(self, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         """Return the result of a call, by the trace if there is one and it is the faster way."""
-        if self.unwanted:
+        if self.trace_is_wanted is False:
             return function(*args, **kwargs)
         start = time.perf_counter()
-        if self.trace is None or (self.trials < TRIALS and self.trials % 2):
+        if self.trace is None or (self.trace_is_wanted is None and self.trials % 2):
             result, times = function(*args, **kwargs), self.times
         else:
             try:
                 result, times = self._run_trace(args), self.trial_times
             except Exception:  # noqa: BLE001 -- the function itself says what is wrong
-                self.unwanted = True
+                self.trace_is_wanted = False
                 return function(*args, **kwargs)
-        if self.trials < TRIALS:
+        if self.trace_is_wanted is None:
             times.add(time.perf_counter() - start)
             self._decide(function, args, kwargs)
         return result
@@ -61,14 +65,21 @@ class Composition:
         return self.trace(*[x for x in args if type(x) is state.plain])
 
     def _decide(self, function: Callable[..., Any], args: tuple, kwargs: dict) -> None:
-        """Trace after so much time; give the trace up if it was slower than the later calls."""
+        """Trace after so much time; give the trace up if it stays slower than the later calls."""
         if self.trace is None:
             if self.times.total >= SECONDS:
                 self.trace, self.times = _trace(function, args, kwargs), KernelTimes()
             return
         self.trials += 1
-        if self.trials == TRIALS and self.trial_times.least > FASTER * self.times.least:
-            self.unwanted, self.trace = True, None
+        if self.trials < TRIALS:
+            return
+        if self.trial_times.least <= FASTER * self.times.least:
+            self.trace_is_wanted = True
+            return
+        if self.trial_times.total >= SECONDS:
+            self.last_trial = min(self.last_trial, self.trials + TRIALS)
+        if self.trials >= self.last_trial:
+            self.trace_is_wanted, self.trace = False, None
 
 
 _known: dict[tuple, Composition] = {}
@@ -107,14 +118,14 @@ def _key(function: Callable[..., Any], args: tuple, kwargs: dict) -> tuple | Non
     parts: list = [function]
     for x in (*args, *kwargs.values()):
         if type(x) is state.plain:
-            parts.append((x._array.shape, x._array.dtype))
+            parts += (x._array.shape, x._array.dtype)
         elif type(x) in PLAIN:
             parts.append((type(x), repr(x)))  # 0.0 and -0.0 differ
         elif type(x) in (list, tuple) and all(type(part) in PLAIN for part in x):
             parts.append((type(x), repr(x)))
         else:
             return None
-    if any(type(x) is state.plain for x in kwargs.values()):
+    if kwargs and any(type(x) is state.plain for x in kwargs.values()):
         return None
     return *parts, *kwargs
 
@@ -138,24 +149,44 @@ def pull_back(
     prim: Primitive, g: Any, results: Any, operands: tuple, params: dict, wanted: list
 ) -> list:
     """Return the cotangents of a primitive's operands, by one program where that pays."""
-    is_large = type(g) is state.plain and g._array.size >= MIDDLING
-    if is_large and prim.elementwise and not params and not state.busy:
-        rule = _rules.get(prim) or _rules.setdefault(prim, _rule_of(prim))
-        return rule(g, results, *operands, wanted=tuple(wanted))
+    is_several = prim.elementwise or prim.name in SEVERAL_STEPS
+    if is_several and not state.busy and _is_middling(g, operands):
+        try:
+            key = (prim, *wanted, *params.items())
+            rule = _rules.get(key)
+        except TypeError:  # a parameter without a hash
+            return (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
+        if rule is None:
+            if len(_rules) >= KEPT:
+                _rules.clear()
+            rule = _rules.setdefault(key, _rule_of(prim, params, wanted))
+        return rule(g, results, *operands)
     return (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
 
 
-def _rule_of(prim: Primitive) -> Callable[..., list]:
-    """Return the rule of an elementwise primitive as a function of tensors."""
+def _is_middling(g: Any, operands: tuple) -> bool:
+    """Return whether a cotangent, or the first operand, which may be reduced, has many elements."""
+    for x in (g, *operands[:1]):
+        if type(x) is state.plain and x._array.size >= MIDDLING:
+            return type(g) is state.plain
+    return False
+
+
+def _rule_of(prim: Primitive, params: dict, wanted: list) -> Callable[..., list]:
+    """Return the rule of a primitive, for these parameters, as a function of tensors."""
     vjp = prim.vjp or vjp_of(prim)
 
-    def rule(g: Any, z: Any, *operands: Any, wanted: tuple) -> list:
-        return vjp(g, z, operands, {}, list(wanted))
+    def rule(g: Any, z: Any, *operands: Any) -> list:
+        return vjp(g, z, operands, params, wanted)
 
     rule.__name__ = f"{prim.name}_gradient"
-    return rule if prim.name in ONE_STEP else as_one(rule)
+    return rule if prim.name in ONE_STEP else as_one(rule, least=1)  # `pull_back` has looked
 
 
-# Primitives whose rule is one operation for each operand, which nothing makes faster.
+# Elementwise primitives whose rule is one operation for each operand, which nothing makes faster.
 ONE_STEP = frozenset(("add", "sub", "mul", "neg", "relu", "maximum", "minimum"))
-_rules: dict[Primitive, Callable[..., list]] = {}
+# Others whose rule is several elementwise operations, reductions or scans.
+SEVERAL_STEPS = frozenset(
+    ("softmax", "log_softmax", "logsumexp", "reduce_prod", "reduce_max", "reduce_min", "cumprod")
+)
+_rules: dict[tuple, Callable[..., list]] = {}

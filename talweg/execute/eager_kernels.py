@@ -57,7 +57,7 @@ class Thresholds(dict["Primitive", float]):
             least: float = 0
         elif memory not in LOOKED_AT:
             least = float("inf")
-        elif memory not in ("map", "scan", "scatter") or _is_ufunc(kernel):
+        elif memory == "library" or _is_ufunc(kernel):
             least = LARGE
         else:
             least = MIDDLING

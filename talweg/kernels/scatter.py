@@ -21,6 +21,7 @@ FEWEST = 32  # rows of a turn that is worth it
 MANY, LONG_RUN = 1 << 12, 8  # rows, and those of a run on average, that in order are worth a look
 OWN_CALL = 256  # numbers of a run that are worth a call of NumPy
 TURNS = 8  # after which sums are made in another way
+FEW = 1 << 11  # numbers that `ufunc.at` combines before anything else has begun
 
 KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes nothing
 
@@ -52,8 +53,11 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
     if _is_vector(target, updates):
         np.add.at(target.reshape(-1), rows, updates.reshape(-1))
         return
-    runs = EqualRowRuns(rows)
     small = updates.dtype.itemsize == 2 and updates.dtype.kind not in "iub"
+    if updates.size <= FEW and not small:
+        np.add.at(target, rows, updates)
+        return
+    runs = EqualRowRuns(rows)
     if runs.longest == 1 or (runs.longest <= TURNS and not small):
         in_turns(np.add, target, rows, updates, runs)
         return
@@ -79,6 +83,10 @@ def reduce_rows(
             return
         flat[rows] = numbers if kernel.identity is None else kernel.identity
         kernel.at(flat, rows, numbers)  # without an identity it is a maximum, or minimum
+        return
+    if updates.size <= FEW:
+        target[rows] = updates if kernel.identity is None else kernel.identity
+        kernel.at(target, rows, updates)
         return
     runs = EqualRowRuns(rows)
     firsts = runs.order[runs.starts]

@@ -21,6 +21,7 @@ WIDEST = 1 << 31  # what an integer may span to be packed
 COST = 1 << 8  # multiplications that take as long as an element's part
 BYTE = 256  # different integers, from where they are sorted by one digit
 COUNTED = 1 << 16  # possible integers up to which counting them takes less time than sorting
+NUMBERED = 128  # integers that Python numbers sooner than NumPy is called ten times
 SPARSE = 4  # times as many possible numbers as elements are worth a table
 
 
@@ -137,6 +138,8 @@ def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     In the order of first appearance, all int64.  NaN differs from NaN.
     """
+    if x.dtype.kind in "iu" and x.size <= NUMBERED:
+        return _number_few(x)
     if x.dtype.kind == "V":
         x = x.astype(np.float32)
     if x.dtype.kind == "O":
@@ -153,6 +156,16 @@ def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ordered = np.empty_like(count)
     ordered[rank] = count
     return np.flatnonzero(is_first), rank[group], ordered
+
+
+def _number_few(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `distinct` of few integers, in Python."""
+    numbers: dict[int, int] = {}
+    groups = np.array([numbers.setdefault(value, len(numbers)) for value in x.tolist()], np.int64)
+    counts = np.bincount(groups)
+    first = np.empty(counts.size, np.int64)
+    first[groups[::-1]] = np.arange(x.size - 1, -1, -1)  # the last one written is the first
+    return first, groups, counts
 
 
 def _number_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

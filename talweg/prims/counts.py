@@ -35,9 +35,11 @@ class bincount:
         if size < 0:
             raise invalid("TW207", f"bincount: {size} bins", "at least 0")
         x = x.reshape(-1)
-        if x.size and x.min() < 0:
+        if x.size and np.minimum.reduce(x) < 0:
             raise invalid("TW207", "bincount: arr holds negative numbers", "numbers >= 0")
-        return allocate("bincount", np.bincount, x[x < size], None, size)[:size]
+        if x.size and np.maximum.reduce(x) >= size:
+            x = x[x < size]
+        return allocate("bincount", np.bincount, x, None, size)[:size]
 
     def requires(t, x, *, size):
         t.require(t.greater_equal(x, 0))

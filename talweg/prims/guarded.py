@@ -109,6 +109,8 @@ class xdivy:
 
 def _div_no_nan(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
     zero = y == 0
+    if not np.count_nonzero(zero):
+        return np.divide(x, y)
     return np.where(zero, 0, x / np.where(zero, 1, y)).astype(np.result_type(x, y), copy=False)
 
 

@@ -71,21 +71,25 @@ def _infer(name: str, accepts: frozenset[DType]):
     return infer
 
 
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
+
+
 def _rows(x: np.ndarray, ids, count: object, name: object):
     """Return data and ids with the rows that take part: x [n, ...], ids [n]; all ids in range."""
-    x = np.reshape(x, (ids.size, *x.shape[ids.ndim :]))
-    ids = np.reshape(ids, -1)
-    if ids.size and ids.max() >= count:
+    if ids.ndim != 1:
+        x, ids = x.reshape(ids.size, *x.shape[ids.ndim :]), ids.reshape(-1)
+    bits = _UNSIGNED[ids.dtype.itemsize]
+    if not ids.size or np.maximum.reduce(ids.view(bits)) < count:  # negative ones look large
+        return x, ids
+    if ids.max() >= count:
         place = int(np.argmax(ids >= count))
         raise invalid(
             "TW206",
             f"{name}: segment_ids[{place}] = {ids[place]} is out of range [0, {count})",
             "ids below num_segments",
         )
-    if ids.size and ids.min() < 0:
-        taken = ids >= 0
-        return x[taken], ids[taken]
-    return x, ids
+    taken = ids >= 0
+    return x[taken], ids[taken]
 
 
 def _segment_kernel(name: str, ufunc, start: Callable):
@@ -96,7 +100,8 @@ def _segment_kernel(name: str, ufunc, start: Callable):
         x, ids = _rows(x, ids, count, name)
         if dtype.itemsize == 2 and dtype.kind not in "iu":
             x = x.astype(np.float32)
-        result = np.full((count, *x.shape[1:]), start(dtype), x.dtype)
+        result = np.empty((count, *x.shape[1:]), x.dtype)
+        result[...] = start(dtype)
         if x.size:
             reduce_rows(ufunc, result, ids, x)
         return result.astype(dtype, copy=False)
@@ -164,7 +169,7 @@ class sorted_ids:
                 "TW206", f"{function}: segment id {x[0]} at place 0 is negative", "ids >= 0"
             )
         falls = x[1:] < x[:-1]
-        if falls.any():
+        if np.count_nonzero(falls):
             row = int(np.argmax(falls)) + 1
             raise invalid(
                 "TW207",

@@ -5,6 +5,8 @@ They have no derivative; values follow them by gathers and segment sums.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -139,10 +141,15 @@ class grouped_places:
             return np.zeros((min(len(i), 1), 0), np.int64), np.zeros(len(i), np.int64)
         sizes = tuple(np.maximum(d, 1).tolist())
         try:
-            rows = np.ravel_multi_index(tuple(i.T), sizes)
+            rows: Any = np.ravel_multi_index(tuple(i.T), sizes)
         except ValueError:
             raise invalid("TW206", f"sparse indices are out of bounds of shape {sizes}") from None
-        distinct, groups = np.unique(rows, return_inverse=True)
+        rises = rows[1:] > rows[:-1]
+        if not np.count_nonzero(rows[1:] < rows[:-1]):
+            starts = np.append(True, rises)[: len(rows)]  # in order, as most are
+            distinct, groups = rows[starts], np.cumsum(starts) - 1
+        else:
+            distinct, groups = np.unique(rows, return_inverse=True)
         places = np.stack(np.unravel_index(distinct, sizes), axis=-1).astype(np.int64)
         return places, groups.reshape(-1).astype(np.int64)
 

@@ -173,14 +173,14 @@ def atanh(y, x):
     return 1 / (1 - x * x)
 
 
-def _sigmoid(x: np.ndarray):
+def sigmoid_array(x: np.ndarray):
     if x.dtype.kind == "c":
         return np.reciprocal(1 + np.exp(-x))
     small = np.exp(-np.abs(x))
     return np.where(x < 0, small, x.dtype.type(1)) / (1 + small)
 
 
-@elementwise(numpy=_sigmoid, accepts=INEXACT)
+@elementwise(numpy=sigmoid_array, accepts=INEXACT)
 def sigmoid(y, x):
     """y = 1 / (1 + e⁻ˣ).   dy/dx = y (1 - y)."""
     return y * (1 - y)

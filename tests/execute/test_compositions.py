@@ -37,7 +37,7 @@ CALLS = {
     "normalized": lambda x: tf.math.l2_normalize(x, -1),
     "norm": lambda x: tf.norm(x, axis=[1, 2]),
     "count": lambda x: tf.math.count_nonzero(x > 0.5, axis=1),
-    "swish": tf.nn.silu,
+    "swish": lambda x: tf.nn.silu(x, 2.0),
     "response": lambda x: tf.nn.lrn(x, 2, beta=0.75),
 }
 
@@ -62,6 +62,16 @@ def test_small_images_where_the_calls_themselves_take_long(name):
         np.testing.assert_allclose(result, first, rtol=1e-5, atol=1e-5)
 
 
+def test_a_sparse_product():
+    x = np.where(IMAGES[0, :, :, 0] > 0.8, IMAGES[0, :, :, 0], 0)
+    a, b = tf.sparse.from_dense(x), tf.constant(IMAGES[1].reshape(64, -1))
+    for _ in range(6):
+        result = tf.sparse.sparse_dense_matmul(a, b).numpy()
+        np.testing.assert_allclose(result, x @ IMAGES[1].reshape(64, -1), rtol=1e-5, atol=1e-5)
+    (known,) = compositions._known.values()
+    assert known.trace is not None
+
+
 def test_other_arguments_are_part_of_a_trace():
     x = tf.constant(IMAGES - 0.5)
     for low in (0.0, -0.0, 0, -0.25, tf.constant(0.1), tf.constant(-0.1)):
@@ -74,20 +84,45 @@ def test_what_was_slower_is_given_up(monkeypatch):
     monkeypatch.setattr(compositions, "FASTER", 0.0)
     monkeypatch.setattr(compositions, "TRIALS", 6)
     x = tf.constant(IMAGES)
-    for _ in range(9):
-        tf.nn.silu(x)
+    for _ in range(16):
+        tf.image.adjust_contrast(x, 1.5)
     (known,) = compositions._known.values()
-    assert known.unwanted and known.trace is None
+    assert known.trace_is_wanted is False and known.trace is None
+
+
+def test_a_trace_is_compiled_before_it_is_given_up(monkeypatch):
+    """However short its interpreted calls are, as on middling tensors."""
+    monkeypatch.setattr(compositions, "SECONDS", 1e-9)
+    monkeypatch.setattr(compositions, "FASTER", 0.0)
+    monkeypatch.setattr(compositions.KernelTimes, "add", lambda self, seconds: _count(self))
+    x = tf.constant(IMAGES[:1, :40, :40])
+    tf.image.adjust_contrast(x, 1.5)
+    (known,) = compositions._known.values()
+    monkeypatch.setattr(compositions, "SECONDS", 1e9)  # no call takes that
+    trace, calls = known.trace, 0
+    while known.trace_is_wanted is None:
+        tf.image.adjust_contrast(x, 1.5)
+        calls += 1
+    (concrete,) = trace._list_all_concrete_functions()
+    assert calls == compositions.LAST_TRIAL
+    assert concrete._program.tier.versions or concrete._program.tier.refused
+    assert known.trace is None
+
+
+def _count(times):
+    """Stand for a call that takes a second."""
+    times.total += 1
+    times.least = 1.0
 
 
 def test_what_fails_in_a_trace_is_left_to_the_function(monkeypatch):
     x = tf.constant(IMAGES)
-    first = tf.nn.silu(x).numpy()
+    first = tf.nn.silu(x, 2.0).numpy()
     (known,) = compositions._known.values()
     monkeypatch.setattr(known, "trace", lambda *tensors: 1 / 0)
     for _ in range(3):
-        np.testing.assert_array_equal(tf.nn.silu(x).numpy(), first)
-    assert known.unwanted
+        np.testing.assert_array_equal(tf.nn.silu(x, 2.0).numpy(), first)
+    assert known.trace_is_wanted is False
 
 
 def test_errors_are_those_of_the_function():
@@ -115,6 +150,34 @@ def test_rules_of_elementwise_primitives():
             np.testing.assert_allclose(mine, other, rtol=2e-5, atol=1e-5)
 
 
+RULES = {
+    "softmax": tf.nn.softmax,
+    "log_softmax": tf.nn.log_softmax,
+    "logsumexp": lambda x: tf.reduce_logsumexp(x, 1),
+    "reduce_prod": lambda x: tf.reduce_prod(x, [1, 3]),
+    "reduce_max": lambda x: tf.reduce_max(x, -1),
+    "cumprod": lambda x: tf.math.cumprod(x, 1, reverse=True),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_of_reductions_and_scans(name):
+    """The first calls run one operation after the other, later ones the trace of the rule."""
+    x = tf.constant(np.where(IMAGES[:, :9, :9] > 0.99, 0, IMAGES[:, :9, :9] + 0.5).repeat(10, 1))
+
+    def gradient():
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = RULES[name](x)
+        return tape.gradient(y, x).numpy()
+
+    first, *later = (gradient() for _ in range(9))
+    (known,) = [known for key, known in compositions._known.items()]
+    assert known.trace is not None
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=2e-5, atol=1e-5)
+
+
 def test_rules_that_another_tape_sees_are_not_traced():
     x = tf.constant(IMAGES)
     for _ in range(3):
@@ -131,18 +194,19 @@ def test_rules_that_another_tape_sees_are_not_traced():
 
 def test_names_of_rules_of_one_step():
     assert all(REGISTRY[name].elementwise for name in compositions.ONE_STEP)
+    assert not any(REGISTRY[name].elementwise for name in compositions.SEVERAL_STEPS)
 
 
 def test_tapes_and_small_or_deterministic_calls_are_left_alone():
     x = tf.constant(IMAGES)
     for _ in range(3):
-        tf.nn.silu(x[:1, :4])
+        tf.nn.silu(x[:1, :4], 2.0)
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = tf.nn.silu(x)
+            y = tf.nn.silu(x, 2.0)
         with settings.deterministic(True):
             assert tape.gradient(y, x) is not None
-            tf.nn.silu(x)
+            tf.nn.silu(x, 2.0)
     assert not compositions._known
 
 
@@ -152,7 +216,7 @@ def test_a_trace_keeps_no_tensor():
 
     x = tf.constant(IMAGES)
     for _ in range(5):
-        tf.nn.silu(x)
+        tf.nn.silu(x, 2.0)
     gone = weakref.ref(x)
     del x
     gc.collect()

@@ -212,8 +212,15 @@ def test_what_has_no_compiled_form_stays_with_its_kernel():
 def test_middling_tensors_of_kernels_in_python(monkeypatch):
     """NumPy's own loops are fast at 8192 numbers, formulas of several calls are not."""
     timed(monkeypatch, -1.0)
-    x = tf.constant(LARGE[:32])
-    first, *later = ((tf.exp(x), tf.nn.softplus(x))[1].numpy() for _ in range(4))
-    assert {key[0].name for key in heavy.compiled} == {"softplus"}
-    for result in later:
-        np.testing.assert_allclose(result, first, rtol=2e-6, atol=1e-6)
+    x, rows = tf.constant(LARGE[:32]), tf.constant(np.arange(60) % 32)
+    kernels = {
+        "softplus": tf.nn.softplus,
+        "softmax": tf.nn.softmax,
+        "reduce_max": lambda x: tf.reduce_max(x, 1),
+        "gather_rows": lambda x: tf.gather(x, rows),
+    }
+    for function in kernels.values():
+        first, *later = ((tf.exp(x), function(x))[1].numpy() for _ in range(4))
+        for result in later:
+            np.testing.assert_allclose(result, first, rtol=2e-6, atol=1e-6)
+    assert {key[0].name for key in heavy.compiled} == set(kernels)

@@ -223,3 +223,17 @@ def test_numbers_that_are_none():
         assert np.isnan(rejection.gamma(stream, -np.ones(3))).all()
         assert np.isnan(rejection.poisson(stream, nan)).all()
         assert np.isnan(rejection.binomial(stream, nan, nan)).all()
+
+
+@pytest.mark.parametrize("shape", [(7, 3, 5), (50, 9, 1), (40, 30, 200), (300, 2, 97)])
+@pytest.mark.parametrize("counted", [0, 1 << 40])
+def test_entries_that_are_not_above(shape, counted, monkeypatch):
+    """Whether they are counted or found by bisection, where sums are equal, too."""
+    monkeypatch.setattr(uniform, "_COUNTED", counted)
+    random, (rows, size, classes) = np.random.default_rng(0), shape
+    sums = np.cumsum(random.integers(0, 2, (rows, classes)).astype(float), 1)
+    sought = random.uniform(size=(rows, size)) * sums[:, -1:]
+    sought[:, 0] = np.floor(sought[:, 0])
+    found = uniform._search_rows(sums, sought, classes)
+    for row, values, number in zip(sums, sought, found):
+        np.testing.assert_array_equal(number, row.searchsorted(values, side="right"))

@@ -13,7 +13,7 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
-from talweg.prims import arithmetic, guarded, rounding, segment
+from talweg.prims import arithmetic, counts, guarded, rounding, segment
 from talweg.prims.layout import reshape
 from talweg.prims.reduce import reduce_max
 
@@ -58,6 +58,12 @@ def number_of_segments(ids: Tensor) -> SegmentCount:
         return SegmentCount(int(values[-1]) + 1 if values.size else 0)
     top = arithmetic.maximum(reduce_max(ids, axes=(0,), keepdims=False), -1)
     return SegmentCount(integer(top, "segment", "segment_ids") + 1, top)
+
+
+def _counts_in_order(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
+    """Count the rows of each segment like `_counts`, of sorted ids that are not negative."""
+    total = arithmetic.cast(counts.bincount(ids, size=count.size), dtype=dtype)
+    return total if rank == 1 else reshape(total, shape=(count.size, *(1,) * (rank - 1)))
 
 
 def _counts(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
@@ -116,15 +122,15 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     data, ids, count = _check_sorted_operands(data, segment_ids, "segment_mean")
     total = segment.segment_sum(data, ids, count=count.size)
     if data.dtype in INTEGER:
-        counts = _counts(ids, _rank(data, ids), count, data.dtype)
-        return rounding.truncate_div(total, arithmetic.maximum(counts, arithmetic.one_like(counts)))
-    return guarded.div_no_nan(total, _counts(ids, _rank(data, ids), count, data.dtype))
+        rows = _counts_in_order(ids, data.ndim, count, data.dtype)
+        return rounding.truncate_div(total, arithmetic.maximum(rows, arithmetic.one_like(rows)))
+    return guarded.div_no_nan(total, _counts_in_order(ids, data.ndim, count, data.dtype))
 
 
 def _reduce_sorted_extreme(prim: Primitive, data: TensorLike, segment_ids: TensorLike) -> Any:
     data, ids, count = _check_sorted_operands(data, segment_ids, prim.name)
     result = prim(data, ids, count=count.size)
-    filled = arithmetic.greater(_counts(ids, _rank(data, ids), count, int64), 0)
+    filled = arithmetic.greater(_counts_in_order(ids, data.ndim, count, int64), 0)
     return arithmetic.select(filled, result, arithmetic.zeros_of(result))
 
 
@@ -297,5 +303,5 @@ def unsorted_segment_sqrt_n(
     data, ids, count = _operands(data, segment_ids, num_segments, "segment_sqrt_n")
     check_dtype("unsorted_segment_sqrt_n", "data", data.dtype, FLOATING)
     total = segment.segment_sum(data, ids, count=count.size)
-    counts = _counts(ids, _rank(data, ids), count, data.dtype)
-    return guarded.div_no_nan(total, arithmetic.sqrt(counts))
+    rows = _counts(ids, _rank(data, ids), count, data.dtype)
+    return guarded.div_no_nan(total, arithmetic.sqrt(rows))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -129,15 +128,10 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
         raise value_error(
             "TW102", f"gelu: features has dtype {x.dtype.name}", "a floating-point dtype"
         )
-    if not approximate:
-        return activations.gelu(x)
-    # (1 + tanh u) / 2 is the logistic function of 2 u, which keeps its digits for u far below 0
-    scale = 2.0 * math.sqrt(2 / math.pi)
-    return x * sigmoid(x * (scale + 0.044715 * scale * (x * x)))
+    return activations.gelu_tanh(x) if approximate else activations.gelu(x)
 
 
 @export("nn.silu", "nn.swish")
-@as_one
 def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """Return features * sigmoid(beta * features).
 
@@ -150,8 +144,13 @@ def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """
     x = tensor(features)
     if isinstance(beta, (int, float)):
-        return x * sigmoid(x if beta == 1 else float(beta) * x)
-    return x * sigmoid(cast(tensor(beta), dtype=x.dtype) * x)
+        return activations.silu(x) if beta == 1 else _scaled_silu(x, float(beta))
+    return _scaled_silu(x, cast(tensor(beta), dtype=x.dtype))
+
+
+@as_one
+def _scaled_silu(x: Any, beta: Any) -> Any:
+    return x * sigmoid(beta * x)
 
 
 @export("nn.softmax", "math.softmax")

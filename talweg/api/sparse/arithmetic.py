@@ -22,6 +22,7 @@ from talweg.core.value import Tensor
 from talweg.eager import operators
 from talweg.eager.composite import SparseTensor
 from talweg.eager.tensor import EagerTensor, array_of, wrap
+from talweg.execute.compositions import as_one
 from talweg.prims import arithmetic, contract, joining, layout, segment, sparse_places
 from talweg.prims.complex import conj
 from talweg.prims.indexing import gather
@@ -268,8 +269,14 @@ def sparse_dense_matmul(
         )
     dense = require_sizes(dense, dense.dims[:1], (inner,), "sparse_dense_matmul: inner dimensions")
     at_row, at_column = joining.unstack(x.indices, axis=1)
+    return _sum_chosen_rows(dense, x.values, at_row, at_column, rows)
+
+
+@as_one
+def _sum_chosen_rows(dense: Any, values: Any, at_row: Any, at_column: Any, rows: Any) -> Any:
+    """Return the product of a sparse matrix, by the places of its values, and a dense one."""
     chosen = gather(dense, at_column, axis=0, batch_dims=0)
-    terms = chosen * layout.reshape(x.values, shape=(x.values.dims[0], 1))
+    terms = chosen * layout.reshape(values, shape=(values.dims[0], 1))
     return segment.segment_sum(terms, at_row, count=rows)
 
 

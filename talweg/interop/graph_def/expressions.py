@@ -20,6 +20,7 @@ from talweg.interop.graph_def.writing import (
     static_shape,
 )
 from talweg.interop.graph_def.writing_table import TABLE
+from talweg.prims.nn.activations import CURVED, STEEP
 from talweg.raw import operations
 
 if TYPE_CHECKING:
@@ -85,6 +86,13 @@ def _log_sum(words: _Words, x: Output, axes: tuple) -> WrittenNode:
         "Sum", (WrittenNode("Exp", (WrittenNode("Sub", (x, top), {}),), {}), ints), keep
     )
     return WrittenNode("AddV2", (WrittenNode("Log", (total,), {}), top), {})
+
+
+def _steepness_of_gelu(words: _Words, x: Output) -> WrittenNode:
+    """Describe u / x of the approximate GELU: c (1 + 0.044715 x²)."""
+    steep, curved = (Literal(x.dtype.numpy_dtype.type(c)) for c in (STEEP, CURVED))
+    square = WrittenNode("Mul", (x, x), {})
+    return WrittenNode("AddV2", (WrittenNode("Mul", (square, curved), {}), steep), {})
 
 
 def _hot(words: _Words, labels: Output, logits: Output) -> WrittenNode:
@@ -248,6 +256,7 @@ _HELPERS: dict[str, Any] = {
     "fixed": lambda words, dims: static_shape(dims),
     "len": lambda words, value: len(value),
     "LogSum": _log_sum,
+    "steepness": _steepness_of_gelu,
     "hot": _hot,
     "smallest_k": _smallest,
     "real_parts": _real_parts,

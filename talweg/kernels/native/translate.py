@@ -320,6 +320,10 @@ class _Translation:
         """Return the bits of a float64 that is a whole number."""
         return self._emit(f"bitcast double {self._emit(f'uitofp i64 {number} to double')} to i64")
 
+    def add_floats(self, x: str, y: str) -> str:
+        """Return the bits of the sum of two float64."""
+        return self._of_floats("fadd", x, y)
+
     def multiply_floats(self, x: str, y: str) -> str:
         """Return the bits of the product of two float64."""
         return self._of_floats("fmul", x, y)
@@ -350,6 +354,7 @@ _BUILT_IN: dict[str, Callable[..., str]] = {
         "shift_product",
         "shift_rest",
         "float_bits",
+        "add_floats",
         "multiply_floats",
         "divide_floats",
         "float32_bits",

@@ -69,6 +69,11 @@ def float_bits(number: int) -> int:
     return _none()
 
 
+def add_floats(x: int, y: int) -> int:
+    """Return the bits of the sum of two float64."""
+    return _none()
+
+
 def multiply_floats(x: int, y: int) -> int:
     """Return the bits of the product of two float64."""
     return _none()

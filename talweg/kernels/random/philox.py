@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from talweg.kernels.native import philox as native
+
 PHILOX, THREEFRY = 1, 2  # the algorithms, as TensorFlow numbers them
 BLOCK = 4  # 32-bit words in a block of Philox
 RESERVED = 256  # blocks (of Philox) set aside for a value whose demand is not known beforehand
@@ -112,6 +114,12 @@ def one_block(counter: int, key: int) -> tuple[int, int, int, int]:
     return a, b, c, d
 
 
+@lru_cache(64)
+def round_key_words(key: int) -> np.ndarray:
+    """Return the keys of all rounds, uint32 [rounds, 2]."""
+    return np.array(_round_keys(key), np.uint32)
+
+
 def _rounds(even: np.ndarray, odd: np.ndarray, key: int) -> tuple[np.ndarray, np.ndarray]:
     """Return all rounds on words 0 and 2 (`even` [2, n]) and 1 and 3 (`odd`), uint64; both are
     consumed.
@@ -134,6 +142,9 @@ def _rounds(even: np.ndarray, odd: np.ndarray, key: int) -> tuple[np.ndarray, np
 
 def blocks_at(stream: Stream, offsets: np.ndarray) -> np.ndarray:
     """Return the blocks `offsets` (uint64 [n]) further on, as uint32 [n, 4]."""
+    words = native.blocks_at(stream.counter, round_key_words(stream.key), offsets)
+    if words is not None:
+        return words
     start = np.uint64(stream.counter & MASK64)
     low = offsets + start
     high = np.uint64(stream.counter >> 64) + (low < start)

@@ -15,8 +15,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from talweg.kernels.native import philox as native
 from talweg.kernels.random.normal import box_muller_float64
-from talweg.kernels.random.philox import RESERVED, Stream, blocks_at, to_float64
+from talweg.kernels.random.philox import (
+    RESERVED,
+    Stream,
+    blocks_at,
+    round_key_words,
+    to_float64,
+)
 
 _CHUNK = 1 << 15  # values drawn at once
 _FEW = 10.0  # mean up to which events are counted one by one
@@ -170,6 +177,10 @@ def _poisson(stream: Stream, number: np.ndarray, rate: np.ndarray, largest: floa
 def _count_products(stream: Stream, blocks: np.ndarray, rate: np.ndarray) -> np.ndarray:
     """Count the numbers before the product falls to the bound, a pair of them at a time."""
     bound = np.exp(-rate.astype(np.float64))
+    keys = round_key_words(stream.key)
+    counted = native.count_products(stream.counter, keys, blocks, bound)
+    if counted is not None:
+        return counted
     product = np.ones(len(rate))
     counts = np.zeros(len(rate))
     rows, count = np.arange(len(rate)), 0

@@ -15,6 +15,7 @@ from talweg.kernels.random.philox import BLOCK, Stream, blocks, one_block, spans
 from talweg.kernels.random.truncated_normal import uniform_of_words
 
 _FRACTION = 0x7FFFFF  # bits of a float32 behind the point
+_COUNTED = 1 << 15  # comparisons that take no longer than the calls of a bisection
 _SEARCHED_BY_ROW = 16  # rows up to which each row is searched by NumPy
 
 
@@ -80,15 +81,18 @@ def doubles(stream: Stream, size: int) -> np.ndarray:
 
 
 def _search_rows(sums: np.ndarray, sought: np.ndarray, classes: int) -> np.ndarray:
-    """Return in each row of `sums` the number of entries <= each
-    of the row's `sought`: bisection.
+    """Return in each row of `sums`, in order, the number of entries <= each of its `sought`: by
+    counting few, by bisection among many.
     """
+    if sought.size * classes <= _COUNTED:
+        return np.count_nonzero(sums[:, None] <= sought[:, :, None], axis=2)
+    flat, first = sums.reshape(-1), classes * np.arange(len(sums))[:, None]
     low = np.zeros(sought.shape, np.intp)
     high = np.full(sought.shape, classes, np.intp)
     for _ in range(classes.bit_length()):
         middle = (low + high) >> 1
         open_ = low < high
-        right = open_ & (np.take_along_axis(sums, np.minimum(middle, classes - 1), 1) <= sought)
+        right = open_ & (flat.take(first + np.minimum(middle, classes - 1)) <= sought)
         low = np.where(right, middle + 1, low)
         high = np.where(open_ & ~right, middle, high)
     return low

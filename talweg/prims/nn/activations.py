@@ -8,20 +8,21 @@ float32.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, elementwise, primitive
 from talweg.core.dims import differ
-from talweg.core.dtypes import FLOATING, NUMERIC, REAL
+from talweg.core.dtypes import FLOATING, INEXACT, NUMERIC, REAL
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.core.roles import Trait
 from talweg.prims.arithmetic import greater, less, logical_and, minimum, one_like, select
 from talweg.prims.layout import batch_to_front, reshape
 from talweg.prims.reduce import narrow, reduce_sum, widen
-from talweg.prims.transcendental import exp
+from talweg.prims.transcendental import exp, sigmoid, sigmoid_array
 
 SELU_SCALE = 1.0507009873554804934193349852946
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -156,6 +157,47 @@ def normal_density(x):
 def gelu(y, x):
     """y = x Φ(x).   dy/dx = Φ(x) + x φ(x).   Hendrycks and Gimpel 2016, arXiv:1606.08415."""
     return normal_cdf(x) + x * normal_density(x)
+
+
+@elementwise(
+    numpy=lambda x: np.multiply(x, sigmoid_array(x)),
+    accepts=INEXACT,
+    scalar=lambda s, x: x * s.sigmoid(x),
+)
+def silu(y, x):
+    """y = x s,  s = 1 / (1 + e⁻ˣ).   dy/dx = s (1 + x (1 - s)).
+
+    Elfwing, Uchibe and Doya 2018, "Sigmoid-weighted linear units".
+    """
+    s = sigmoid(x)
+    return s * (1 + x * (1 - s))
+
+
+STEEP = 2 * math.sqrt(2 / math.pi)
+CURVED = 0.044715 * STEEP
+
+
+def _gelu_tanh(x: np.ndarray):
+    wide: Any = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    one = wide.dtype.type
+    s = sigmoid_array(wide * (one(STEEP) + one(CURVED) * (wide * wide)))
+    return np.multiply(wide, s).astype(x.dtype, copy=False)
+
+
+@elementwise(
+    numpy=_gelu_tanh,
+    accepts=FLOATING,
+    scalar=lambda s, x: x * s.sigmoid(x * (STEEP + CURVED * (x * x))),
+)
+def gelu_tanh(y, x):
+    """y = x s,  s = (1 + tanh u/2) / 2 = 1 / (1 + e⁻ᵘ),  u = √(8/π) (x + 0.044715 x³).
+
+    dy/dx = s + x s (1 - s) du/dx.  The logistic function keeps its digits for u far below 0; where
+    |x| is 32, s is 0 or 1, so that du/dx, which would overflow, does not count beyond.
+    """
+    square = x * x
+    s = sigmoid(x * (STEEP + CURVED * square))
+    return s + (x * s) * ((1 - s) * (STEEP + 3 * CURVED * minimum(square, 1024)))
 
 
 # -- softmax
