@@ -26,6 +26,7 @@ from talweg.graph.node import Node
 from talweg.lower.build import build
 from talweg.lower.ir.loops import Host, LoopProgram
 from talweg.lower.ir.printer import to_text
+from talweg.lower.ir.verifier import check
 from talweg.lower.lowered import Lowered
 from talweg.passes.fallback.profitability import is_profitable
 from talweg.passes.fallback.regions import RegionInterpreter
@@ -55,6 +56,8 @@ def compile_program(
         with part("lower"):
             lowered = build(static, "program", thread_count(), vector_bytes(), matrix_tiles())
             static.forget()
+        if settings.check.get():
+            check(lowered.program)
         clock.append(time.perf_counter())
         show_loops(stages, lowered)
         with part("machine code"):

@@ -212,7 +212,7 @@ def agree(sources, draw):
 @pytest.mark.parametrize("executor", ["llvm", "interpret"])
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_functions_that_write_variables(first, executor):
-    with settings.executor(executor):
+    with settings.executor(executor), settings.check(True):
         for seed in range(first, first + (20 if executor == "llvm" else 5)):
             draw = random.Random(seed)
             sources = [Generator(draw).source() for _ in range(draw.randint(1, 3))]
@@ -239,5 +239,5 @@ def f(x):
 )
 def test_a_carried_value_is_read_before_its_place_is_written(read, write):
     """An element read where a condition holds, as of a part, is not in a register for others."""
-    with settings.executor("llvm"):
+    with settings.executor("llvm"), settings.check(True):
         agree([JOINED_AFTER.format(read=read, write=write)], random.Random(0))
