@@ -16,6 +16,9 @@ from talweg.core.roles import Trait
 from talweg.core.shapes import merge_equal_shapes, normalize_axis
 from talweg.prims.layout import batch_to_front, concat, reshape
 
+TOGETHER = 8  # small tensors that a loop chooses from; of more, groups are joined first
+SMALL = 16  # numbers of one: larger ones are copied by the host, each in one stretch
+
 
 @primitive
 class stack:
@@ -69,6 +72,16 @@ class stack:
             chosen = s.is_(index[axis], number)
             found = x.only(chosen, *own) if found is None else x.where(chosen, found, *own)
         return found
+
+    def expand(t, *values, axis):
+        if len(values) <= TOGETHER or values[0].size > SMALL:
+            return NotImplemented
+        groups = [values[i : i + TOGETHER] for i in range(0, len(values), TOGETHER)]
+        parts = [t.stack(*group, axis=axis) for group in groups]
+        while len(parts) > TOGETHER:
+            groups = [parts[i : i + TOGETHER] for i in range(0, len(parts), TOGETHER)]
+            parts = [t.concat(*group, axis=axis) for group in groups]
+        return t.concat(*parts, axis=axis)
 
     memory = "map"
 

@@ -170,25 +170,28 @@ def test_levels_decide_features_and_vectors():
     choose = lambda able, triple=triple: processor.choose_processor("znver4", triple, able, flat)  # noqa: E731
     assert set(settings.CPUS) == {"native", *processor.LEVELS}
     with settings.cpu("native"):
-        assert choose(able) == ("znver4", flat, 32, True, False)
+        assert choose(able) == ("znver4", flat, 32, True, False, False)
         tiles = dict.fromkeys(processor.MATRIX_TILES, True)
         assert choose({**able, **tiles}).matrix_tiles
         assert choose({"sse2": True}).vector_bytes == 16
         wide = dict.fromkeys(processor.LEVELS["x86-64-v4"].features, True)
         assert choose(wide).vector_bytes == 32  # Skylake slows down
         assert choose({**wide, "avx512vbmi2": True}).vector_bytes == 64
+        rounds = {processor.BFLOAT16: True}
+        assert not choose({**wide, **rounds}).rounds_bfloat16  # by vectors of 64 bytes
+        assert choose({**wide, **rounds, "avx512vbmi2": True}).rounds_bfloat16
     with settings.cpu("x86-64-v4"):
-        assert choose(wide) == ("x86-64-v4", "", 64, True, False)
+        assert choose(wide) == ("x86-64-v4", "", 64, True, False, False)
         with pytest.raises(ValueError, match="avx512bw"):
             choose(able)
     with settings.cpu("x86-64-v2"):
-        assert choose(able) == ("x86-64-v2", "", 16, False, False)
+        assert choose(able) == ("x86-64-v2", "", 16, False, False, False)
         with pytest.raises(ValueError, match="sse4.1"):
             choose({**able, "sse4.1": False})
         with pytest.raises(ValueError, match="aarch64"):
             choose(able, "aarch64-unknown-linux-gnu")
     with settings.cpu("x86-64-v3"):
-        assert choose(able) == ("x86-64-v3", "", 32, True, False)
+        assert choose(able) == ("x86-64-v3", "", 32, True, False, False)
         with pytest.raises(ValueError, match="TALWEG_CPU=x86-64-v3 asks for .*lacks: avx2, fma"):
             choose({**able, "avx2": False, "fma": False})
     with settings.cpu("pentium"), pytest.raises(ValueError, match="TALWEG_CPU='pentium'"):

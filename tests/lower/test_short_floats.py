@@ -100,6 +100,41 @@ def test_matrix_registers_read_what_a_loop_multiplies_by(given):
         )
 
 
+@pytest.mark.parametrize("given", ["float32", "float16"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("dims, columns", [((48, 70), 40), ((3, 5, 24), 8), ((50, 300), 1100)])
+def test_products_round_weights_as_they_copy_them(dims, columns, turned, given):
+    """All weights went through memory as float32 once more, rounded to 16 bits."""
+    x = shorts("float16", *dims)
+    shape = (columns, dims[-1]) if turned else (dims[-1], columns)
+    weights = shorts("float16", *shape).astype(given) + RNG.choice([0, 2.0**-13], shape)
+
+    def product(x, w):
+        w = tf.cast(w, tf.float16)
+        return tf.cast(tf.matmul(x, w, transpose_b=turned), tf.float32)
+
+    large = columns > 1000  # for the loop interpreter
+    lowered = agree(product, x, weights.astype(given), machine=large, tolerance=0.02)
+    written = [
+        one
+        for kernel in blocks_of(lowered, Kernel)
+        if "cast" in kernel.names and "matmul" not in kernel.names
+        for statement in all_statements(kernel.body)
+        for one in buffers_written(statement)
+    ]
+    copied = turned and given == "float16"  # which vectors do not gather
+    assert any(one.size == weights.size for one in written) == copied
+
+
+def test_weights_of_products_round_to_16_bits():
+    """The product of ones with a number just above a half of the last place."""
+    x = np.ones((2, 8), "float16")
+    weights = np.full((8, 16), 1 + 2.0**-11 + 2.0**-20, "float32")
+    with settings.executor("llvm"):
+        found = tf.function(lambda x, w: x @ tf.cast(w, tf.float16))(x, weights)
+    np.testing.assert_array_equal(found, np.full((2, 16), 8 * (1 + 2.0**-10), "float16"))
+
+
 @pytest.mark.parametrize("turned", [(True, False), (False, True), (True, True)])
 def test_transposed_operands_are_converted_as_they_lie(turned):
     """They were transposed in memory, element by element, as they were converted."""

@@ -19,6 +19,7 @@ from talweg.execute.llvm.link import elf
 
 NATIVE = "native"
 HALVES = "f16c"  # the feature of x86-64 that converts 16-bit floats
+BFLOAT16 = "avx512bf16"  # the one that rounds float32 to bfloat16
 MATRIX_TILES = ("amx-tile", "amx-bf16")
 INFO = "/proc/cpuinfo"
 _DESCRIBED = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
@@ -51,6 +52,7 @@ class Processor(NamedTuple):
     vector_bytes: int  # how wide vectors are to be
     has_halves: bool  # whether it converts 16-bit floats (others: `halves.py`)
     matrix_tiles: bool = False  # whether its registers multiply matrices of bfloat16
+    rounds_bfloat16: bool = False  # whether it rounds vectors of 64 bytes to bfloat16
 
 
 def name() -> str:
@@ -67,7 +69,8 @@ def choose_processor(host: str, triple: str, able: dict[str, bool], flat: str) -
     if asked == NATIVE:
         has_halves = not triple.startswith("x86_64") or able.get(HALVES, False)
         has_tiles = all(able.get(feature, False) for feature in MATRIX_TILES)
-        return Processor(host, flat, width(able), has_halves, has_tiles)
+        rounds = width(able) == 64 and able.get(BFLOAT16, False)
+        return Processor(host, flat, width(able), has_halves, has_tiles, rounds)
     level = LEVELS[asked]
     missing = [feature for feature in level.features if not able.get(feature, False)]
     if not triple.startswith("x86_64"):

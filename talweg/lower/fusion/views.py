@@ -6,20 +6,22 @@ and reshapes, where rows and columns still lie at constant strides (`matrix_view
 
 from __future__ import annotations
 
-from talweg.core.dtypes import bfloat16, float32
+from talweg.core.dtypes import DType, bfloat16, float32
 from talweg.core.roles import Trait
 from talweg.lower.convolution.geometry import geometry_of
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Expr
 from talweg.lower.ir.registers import registers
-from talweg.passes.optimize.loop_products import widens
+from talweg.passes.optimize.loop_products import rounds, widens
 from talweg.passes.specialize.program import Equation, Value
 from talweg.prims import arithmetic
 
 SEEN = frozenset((Trait.SAME_MEMORY, Trait.MATRICES_IN_PLACE))
 BLAS = frozenset(("float32", "float64"))
 FEWEST, NARROWEST = 2, 8  # rows; columns, and numbers of k: of products by matrix registers
+LARGEST = 7 << 20  # bytes of y in products by loops
+LEAST_ROWS = 48  # of x, that a copy of a larger y is worth while for
 
 
 def base_of(value: Value) -> Value:
@@ -35,14 +37,23 @@ class MatrixView:
     """A view of matrices [..., rows, columns] in the memory of `base`.
 
     Their elements are at `start` + row * `stride`, + column; or the other way round if `turned`.
-    `axes` are those of the leading dimensions, on which `start` depends.
+    `axes` are those of the leading dimensions, on which `start` depends.  `casts` are the dtypes to
+    which an element is converted after it is read, one after the other.
     """
 
-    __slots__ = ("axes", "base", "start", "stride", "turned")
+    __slots__ = ("axes", "base", "casts", "start", "stride", "turned")
 
-    def __init__(self, base: Value, axes: list[Axis], start: Index, stride: int, turned: bool):
+    def __init__(
+        self,
+        base: Value,
+        axes: list[Axis],
+        start: Index,
+        stride: int,
+        turned: bool,
+        casts: tuple[DType, ...] = (),
+    ):
         self.base, self.axes, self.start = base, axes, start
-        self.stride, self.turned = stride, turned
+        self.stride, self.turned, self.casts = stride, turned, casts
 
 
 def matrix_view(value: Value) -> MatrixView:
@@ -165,8 +176,45 @@ def _before_widening(value: Value) -> Value:
     return maker.inputs[0] if value.content is None and maker and widens(maker) else value
 
 
+def product_views(equation: Equation) -> list[MatrixView]:
+    """Return the views of the matrices that a product reads.
+
+    Where y is copied into panels, the copy converts 16-bit weights, and rounds float32 weights to
+    16 bits: a copy of all of them in float32 would go through memory twice.
+    """
+    x, y = [matrix_view(value) for value in product_operands(equation)]
+    return [x, _before_casts(y) if _packs_columns(equation) else y]
+
+
+def _packs_columns(equation: Equation) -> bool:
+    """Return whether a product by vectors copies its y."""
+    x, y = equation.inputs
+    (rows, k), n = x.dims[-2:], y.dims[-1]
+    if short_operands(equation) is not None or rows < FEWEST or n < NARROWEST:
+        return False
+    small = k * n * y.dtype.size <= LARGEST
+    return small or (y.size == k * n and x.size // k >= LEAST_ROWS)
+
+
+def _before_casts(view: MatrixView) -> MatrixView:
+    """Return the view of a program's input that a matrix is the cast of, or else this one."""
+    base = view.base
+    if base.content is not None or base.maker is None or not widens(base.maker):
+        return view
+    root = base_of(base.maker.inputs[0])
+    casts: tuple[DType, ...] = (base.dtype,)
+    if root.maker is not None and rounds(root.maker):
+        casts = (root.dtype, *casts)
+        root = base_of(root.maker.inputs[0])
+    elif view.turned:  # 16-bit numbers are not gathered
+        return view
+    if root.maker is not None or root.content is not None:
+        return view
+    return MatrixView(root, view.axes, view.start, view.stride, view.turned, casts)
+
+
 def operands_of(equation: Equation) -> list[Value]:
     """Return the operands that a block reads from memory."""
     if is_product(equation):
-        return [matrix_view(x).base for x in product_operands(equation)]
+        return [view.base for view in product_views(equation)]
     return product_operands(equation)

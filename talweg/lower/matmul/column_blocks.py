@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.lower.convolution.geometry import shares
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared
+from talweg.lower.fusion.views import LEAST_ROWS
 from talweg.lower.ir.index import ZERO, Axis, Index
 from talweg.lower.ir.loops import For, Kernel
 from talweg.lower.ir.registers import registers
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
 
 GROUP_BYTES = {64: 1 << 20, 32: 1 << 18}  # of a group's panels, by vectors
-LEAST_ROWS = 48  # of x, that a copy of y is worth while for
 
 
 def by_column_blocks(builder: LoweringBuilder, product: Product) -> ColumnBlocks | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from talweg.lower.fusion.views import MatrixView, matrix_view, product_operands
+from talweg.lower.fusion.views import MatrixView, product_views
+from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
+from talweg.lower.ir.loops import Expr, load
 from talweg.passes.specialize.program import Equation, Value
 
 if TYPE_CHECKING:
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
 class MatrixOperand:
     """One operand of a product, with the batch axes that index its matrices."""
 
-    def __init__(self, builder: LoweringBuilder, value: Value, result: Value):
-        self.view: MatrixView = matrix_view(value)
+    def __init__(
+        self, builder: LoweringBuilder, view: MatrixView, dims: tuple[int, ...], result: Value
+    ):
+        self.view = view
         self.buffer = builder.buffer_of(self.view.base)
-        self.lead = len(result.dims) - len(value.dims)
-        self.dims = value.dims[:-2]
+        self.lead = len(result.dims) - len(dims)
+        self.dims = dims[:-2]
 
     @property
     def is_single(self) -> bool:
@@ -52,6 +56,13 @@ class MatrixOperand:
         }
         return self.view.start.replace(values)
 
+    def element(self, offset: Index) -> Expr:
+        """Return the number at an offset, as the product takes it."""
+        found: Expr = load(self.buffer, offset)
+        for dtype in self.view.casts:
+            found = s.cast(found, dtype)
+        return found
+
     def own(self, batch: list[Axis]) -> list[Axis]:
         """Return the batch axes of the result that number the operand's matrices."""
         return [batch[self.lead + i] for i, size in enumerate(self.dims) if size != 1 and batch]
@@ -66,7 +77,10 @@ class Product:
     def __init__(self, builder: LoweringBuilder, equation: Equation):
         self.value = value = equation.output
         self.node = equation.node
-        self.x, self.y = [MatrixOperand(builder, x, value) for x in product_operands(equation)]
+        self.x, self.y = [
+            MatrixOperand(builder, view, x.dims, value)
+            for view, x in zip(product_views(equation), equation.inputs)
+        ]
         self.rows, self.n = value.dims[-2:]
         self.k = equation.inputs[0].dims[-1]
         self.batch = [Axis(f"n{i}", size) for i, size in enumerate(value.dims[:-2])]

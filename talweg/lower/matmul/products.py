@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from talweg.lower.fusion.loop_nests import nest_in_loops, wrap_in_loops
-from talweg.lower.fusion.views import is_product, short_operands
+from talweg.lower.fusion.views import LARGEST, is_product, short_operands
 from talweg.lower.ir.index import Axis, Index, unflatten
 from talweg.lower.ir.loops import Call, For, Kernel, Pointer, const, load
 from talweg.lower.ir.rewrite import merge_axes, substitute
@@ -22,7 +22,6 @@ SHARED_WORK = 1 << 17  # multiplications from which a product is shared between 
 AT_ONCE = 1 << 32  # multiplications of one call of BLAS: signals wait for its end
 FEWEST = 96  # rows of such a call
 BIG_WORK = 1 << 30  # multiplications beyond which BLAS's blocks for all caches are better
-LARGEST = 7 << 20  # bytes of y in products by loops
 CACHED_BYTES = 1 << 18  # of a result that is still in cache when it is finished
 CACHED_ROWS = (128, 96, 64, 160, 80, 112, 48, 100, 72, 192, 50)
 
@@ -37,7 +36,7 @@ def matmul(builder: LoweringBuilder, equation: Equation, name: str) -> list | No
     blocked = by_column_blocks(builder, product)
     if blocked is not None:
         return blocked.blocks_of(name)
-    if is_direct(product):
+    if is_direct(product) or product.y.view.casts:  # BLAS converts nothing
         return TiledProduct(builder, product).blocks_of(name)
     return [by_library(builder, product, name)]
 

@@ -177,7 +177,7 @@ class TiledProduct:
         while builder.outer is not None and y.buffer in builder.outer.fixed:
             builder = builder.outer
         ahead = builder.ahead
-        key = (y.buffer, start.constant, y.strides, product.k, product.n)
+        key = (y.buffer, y.view.casts, start.constant, y.strides, product.k, product.n)
         if key not in ahead:
             copy = self._pack_operand(y, product.k * self.columns, self._packing, True)
             ahead[key] = copy, Kernel(f"{name}panels", copy.body, ("matmul",))
@@ -220,7 +220,7 @@ class TiledProduct:
         by_row, by_column = y.strides
         column = panel * one.width + lane + one.first
         start = y.start(self.product.batch)
-        value = load(y.buffer, start + k * by_row + column * by_column)
+        value = y.element(start + k * by_row + column * by_column)
         body: list[Any] = [For(lane, [Store(copy.buffer, place + lane, value)], "vector")]
         if one.used < one.width:
             rest = Axis("z", one.width - one.used)

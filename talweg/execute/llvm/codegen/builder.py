@@ -15,6 +15,7 @@ from talweg.execute.llvm.codegen.types import vector
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from talweg.execute.llvm.vector_math.library import VectorMathLibrary
     from talweg.lower.ir.loops import Buffer
 
 
@@ -41,9 +42,10 @@ class IRScope:
 
 
 class IRBuilder:
-    """The builder's open scopes, outermost first."""
+    """The builder's open scopes, outermost first; `library` has the functions that are called."""
 
-    def __init__(self):
+    def __init__(self, library: VectorMathLibrary | None = None):
+        self.library = library
         self.scopes = [IRScope("entry")]
         self.count = 0
         self.floor = 0  # the innermost branch: nothing in it may move out

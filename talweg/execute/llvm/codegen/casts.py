@@ -131,6 +131,10 @@ def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
     if name == "float16":
         return convert(code, "fptrunc", x, "float", "half")
     if name == "bfloat16":
+        symbol = code.library.rounding(x.lanes) if code.library is not None else None
+        if symbol is not None:
+            call = f"call {vector('i16', x.lanes)} @{symbol}({vector('float', x.lanes)} {x.text})"
+            return code.compute(call, x.lanes, x.depth)
         bits = convert(code, "bitcast", x, "float", "i32")
         high = binary(code, "lshr", bits, IRValue("16"), "i32")
         last = binary(code, "and", high, IRValue("1"), "i32")

@@ -50,7 +50,7 @@ class KernelEmitter:
     def __init__(
         self, library: VectorMathLibrary | None, declared: dict[str, str], vector_bytes: int
     ):
-        self.code = IRBuilder()
+        self.code = IRBuilder(library)
         self.indices = Indices(self.code)
         self.memory = MemoryEmitter(self.code, self.indices, vector_bytes)
         self.tiles = TileRegisters(self.code, self.indices, vector_bytes)

@@ -13,7 +13,7 @@ from talweg.lower.ir.loops import LoopProgram
 
 def module_text(program: LoopProgram) -> str:
     """Return the LLVM IR of a program."""
-    return emit.emit(program, jit.vector_bytes(), library.VectorMathLibrary())
+    return emit.emit(program, jit.vector_bytes(), library.VectorMathLibrary(jit.rounds_bfloat16()))
 
 
 def compile_module(
@@ -34,7 +34,7 @@ def object_file(program: LoopProgram, anew: bool = False) -> bytes:
     """
     *others, last = code.object_files(
         lambda add: emit.emit_modules(
-            program, jit.vector_bytes(), library.VectorMathLibrary(), add
+            program, jit.vector_bytes(), library.VectorMathLibrary(jit.rounds_bfloat16()), add
         ),
         anew=anew,
     )

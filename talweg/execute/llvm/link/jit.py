@@ -50,7 +50,8 @@ class _Target:
         chosen = processor.choose_processor(
             llvm.get_host_cpu_name(), self.triple, able, able.flatten()
         )
-        self.cpu, self.features, self.vector_bytes, self.has_halves, self.matrix_tiles = chosen
+        self.cpu, self.features, self.vector_bytes, self.has_halves = chosen[:4]
+        self.matrix_tiles, self.rounds_bfloat16 = chosen.matrix_tiles, chosen.rounds_bfloat16
         self.machine = self.make()
         self.quick_machine = self.make(opt=0)
         self.data_layout = str(self.machine.target_data)
@@ -102,6 +103,11 @@ def target() -> _Target:
 def vector_bytes() -> int:
     """Return the width of vectors in bytes."""
     return target().vector_bytes
+
+
+def rounds_bfloat16() -> bool:
+    """Return whether the processor has an instruction that rounds to bfloat16."""
+    return target().rounds_bfloat16
 
 
 def matrix_tiles() -> bool:

@@ -20,6 +20,7 @@ from talweg.execute.llvm.vector_math import (
     logarithm,
     power,
     remainder,
+    short_floats,
     trigonometry,
 )
 from talweg.execute.llvm.vector_math.builder import FormulaBuilder, VectorValue
@@ -83,9 +84,13 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 
 class VectorMathLibrary:
-    """The functions that one module calls."""
+    """The functions that one module calls.
 
-    def __init__(self) -> None:
+    rounds_bfloat16: whether the processor has an instruction for that.
+    """
+
+    def __init__(self, rounds_bfloat16: bool = False) -> None:
+        self.rounds_bfloat16 = rounds_bfloat16
         self._definitions: dict[str, str] = {}
 
     def symbol(self, name: str, dtype: DType, lanes: int) -> str:
@@ -105,6 +110,19 @@ class VectorMathLibrary:
             self._definitions |= block.definitions
             self._definitions[symbol] = block.function(symbol, operands, result, ATTRIBUTES)
         return symbol
+
+    def rounding(self, lanes: int) -> str | None:
+        """Return the symbol of a function from float32 to bfloat16; None for that many numbers."""
+        few = lanes < short_floats.LANES or lanes & (lanes - 1)
+        if few or not self.rounds_bfloat16:
+            return None
+        part = short_floats.LANES
+        while part <= lanes:
+            if short_floats.symbol(part) not in self._definitions:
+                text = short_floats.define_rounding(part, ATTRIBUTES)
+                self._definitions[short_floats.symbol(part)] = text
+            part *= 2
+        return short_floats.symbol(lanes)
 
     def text(self) -> str:
         """Return the definitions of all functions asked for, each once."""
