@@ -46,9 +46,18 @@ else:
 
 
 def compile_program(
-    program: Program, avals: list, state: dict, same: dict, stages: Stages
+    program: Program,
+    avals: list,
+    state: dict,
+    same: dict,
+    stages: Stages,
+    key: bytes | None = None,
 ) -> Manifest:
-    """Compile a program for arguments of these kinds; `same`: those that are variables' values."""
+    """Compile a program for arguments of these kinds; `same`: those that are variables' values.
+
+    key: that of its manifest, which names its code, too; otherwise its loops do, whose text takes
+    longer.
+    """
     with collector_at_rest(), stages.to_be_sent():
         clock = [time.perf_counter()]
         static = make_static_program(program, avals, state, same, stages)
@@ -61,7 +70,8 @@ def compile_program(
         clock.append(time.perf_counter())
         show_loops(stages, lowered)
         with part("machine code"):
-            executable = executable_of(lowered, name_of(lowered.program))
+            name = hashlib.sha256(key).hexdigest() if key else name_of(lowered.program)
+            executable = executable_of(lowered, name)
         clock.append(time.perf_counter())
     if stages.wanted:
         show(stages, lowered, clock)

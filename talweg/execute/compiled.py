@@ -146,7 +146,7 @@ class Compiled:
         heap.give_back()
         if loaded is None:
             loaded = compilation.compile_program(
-                program, avals, state, self.signature.aliases, stages
+                program, avals, state, self.signature.aliases, stages, key
             )
             with side_part("keeping on disk", program.name):
                 manifest.keep(key, program, loaded)

@@ -193,7 +193,7 @@ def run_step(prim: Primitive, arrays: list, params: dict) -> Any:
     return prim.numpy(*arrays, **params)
 
 
-def _call(kernel: Any, *arrays: Any, **params: Any) -> Any:
+def _call(kernel: Any, /, *arrays: Any, **params: Any) -> Any:
     return kernel(*arrays, **params)
 
 

@@ -207,6 +207,7 @@ class _Walker:
         self.position = 0
         self.read_by_all: set[Buffer] = set()
         self.axes: list[Axis] = []  # of the repeats around
+        self.known: dict[str, list[list[int]]] = {}  # kernel's key -> numbers of its buffers
 
     def list(self, blocks: Iterable) -> dict[Buffer, BufferUse]:
         """Collect the uses in blocks that run one after the other."""
@@ -239,12 +240,26 @@ class _Walker:
             writes = makes
         else:
             assert type(block) is Kernel
-            reads, writes, makes = accesses(block, self.axes)
+            reads, writes, makes = self.kernel(block)
         defined = makes - reads
         return {
             buffer: BufferUse(here, here, here, here, buffer in defined, buffer in defined)
             for buffer in reads | writes
         }
+
+    def kernel(self, block: Kernel) -> list[set[Buffer]]:
+        """Return the `accesses` of a kernel; of kernels with one key those of the first tell."""
+        if block.key is None or block.key[0] != tuple(self.axes):
+            return list(accesses(block, self.axes))
+        _, text, met = block.key
+        roots_met = [root_of(buffer) for buffer in met]
+        known = self.known.get(text)
+        if known is None:
+            known = self.known[text] = [
+                [number for number, root in enumerate(roots_met) if root in found]
+                for found in accesses(block, self.axes)
+            ]
+        return [{roots_met[number] for number in numbers} for numbers in known]
 
     def stack(self, block: Grow | Fill) -> dict[Buffer, BufferUse]:
         """Collect the uses of row numbers of a stack, which every thread reads."""

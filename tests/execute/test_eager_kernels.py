@@ -71,6 +71,25 @@ def test_steps_that_are_not_compiled_with_their_program(name, monkeypatch):
         np.testing.assert_array_equal(result, wanted)
 
 
+def test_steps_with_a_parameter_called_kernel():
+    """The gradient of a convolution's filters has one: such steps failed with a TypeError."""
+    generator = np.random.default_rng(1)
+    x = tf.constant(generator.standard_normal((4, 24, 24, 8)).astype("f4"))
+    filters = tf.constant(generator.standard_normal((3, 3, 8, 8)).astype("f4"))
+
+    def gradient(x, mask):
+        with tf.GradientTape() as tape:
+            tape.watch(filters)
+            y = tf.nn.conv2d(tf.boolean_mask(x, mask), filters, 1, "SAME")
+            loss = tf.reduce_sum(y * y)
+        return tape.gradient(loss, filters)
+
+    mask = tf.constant([True, False, True, True])
+    with settings.executor("llvm"):
+        result = tf.function(gradient)(x, mask)
+    np.testing.assert_allclose(result, gradient(x, mask), rtol=1e-3, atol=1e-2)
+
+
 def test_its_gradient(monkeypatch):
     timed(monkeypatch, -1.0)
     x = tf.constant(LARGE)

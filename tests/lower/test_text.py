@@ -11,7 +11,7 @@ from talweg.core.dtypes import float32
 from talweg.execute.loop_interpreter.interpreter import run
 from talweg.lower.ir.index import Axis, Index
 from talweg.lower.ir.loops import Expr, For, Kernel, LoopProgram, Store, load
-from talweg.lower.ir.printer import parse, to_text
+from talweg.lower.ir.printer import kernel_key, parse, to_text
 from tests.lower.programs import programs, random_case
 
 WHOLE = """\
@@ -186,6 +186,15 @@ BROKEN = [
 def test_what_is_no_program(text):
     with pytest.raises(ValueError, match="TW207"):
         parse(text)
+
+
+def test_a_kernel_that_stands_twice_has_a_key_for_each_place():
+    """As the test of a loop does; the key of the first made code with too few arguments."""
+    program = elementwise("i", "x", "k0", "mul")
+    (kernel,) = program.blocks
+    first, turn = kernel_key(kernel, []), Axis("n", 3)
+    assert kernel_key(kernel, [turn])[0].startswith("repeat ")
+    assert kernel_key(kernel, [turn]) != first == kernel_key(kernel, [])
 
 
 def test_time_grows_with_the_program():

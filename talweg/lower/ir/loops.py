@@ -345,11 +345,13 @@ class Call:
 class Kernel:
     """A group of loops that run together; `names`: its operations, `reason`: why it ends there."""
 
-    __slots__ = ("body", "name", "names", "node", "reason")
+    __slots__ = ("body", "key", "name", "names", "node", "reason")
 
     def __init__(self, name: str, body: list, names: Sequence = (), reason: str = ""):
         self.name, self.body, self.names, self.reason = name, body, tuple(names), reason
         self.node: Any = None  # of the graph, for the line where it was made
+        # What `printer.kernel_key` found last: the axes around, the text, the buffers.
+        self.key: tuple[tuple[Axis, ...], str, list[Buffer]] | None = None
 
 
 class Host:

@@ -73,11 +73,17 @@ def kernel_key(kernel: Kernel, turns: Sequence[Axis]) -> tuple[str, list[Buffer]
     """Return a text of a kernel and its buffers in the order of that text.
 
     Kernels that do the same with other buffers have one text: buffers are numbered as they are met,
-    and described behind it.  `turns` are the axes of the repeats around.
+    and described behind it.  `turns` are the axes of the repeats around.  The kernel keeps it:
+    nobody changes a kernel whose key was asked for, but one may stand in several places.
     """
-    writer = _KernelKeyPrinter(turns)
-    writer.blocks([kernel], "")
-    return "\n".join([*writer.lines, *writer.describe_buffers()]), writer.known.buffers
+    around = tuple(turns)
+    if kernel.key is None or kernel.key[0] != around:
+        writer = _KernelKeyPrinter(turns)
+        writer.blocks([kernel], "")
+        text = "\n".join([*writer.lines, *writer.describe_buffers()])
+        kernel.key = around, text, writer.known.buffers
+    _, text, buffers = kernel.key
+    return text, buffers
 
 
 class _Part:

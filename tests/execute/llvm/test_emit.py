@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import threading
 import time
 
@@ -412,6 +413,50 @@ def test_equal_kernels_are_emitted_once(monkeypatch):
     )
     assert emit(program, 32, VectorMathLibrary()) == once
     assert len(emitted) == 3 + 4
+
+
+def test_counters_are_opaque_to_llvm():
+    """Loop strength reduction took a quarter of LLVM's time; it helps sums in registers alone."""
+    text = "program p\n  x: state float32[640]\nkernel k:\n  for j in 10 parallel:\n"
+    text += "    for i in 64:\n      x[j*64 + i] add= 1.0:float32\n"
+    emitted = emit(parse(text), 32, VectorMathLibrary())
+    counters = re.findall(r"%i(\d+) = phi i64 \[[^,]*, %before\1\], \[%n\1, %latch\1\]", emitted)
+    assert len(counters) == 2
+    for number in counters:
+        assert f"%n{number} = call i64 @llvm.expect.i64(i64 %m{number}, i64 0)" in emitted
+    text = "program p\n  x: input float32[640]\n  y: output float32[1]\nkernel k:\n"
+    text += "  tile s: float32[] = 0.0:float32\n  for i in 640:\n    s[] add= x[i]\n  y[0] = s[]\n"
+    assert "llvm.expect" not in emit(parse(text), 32, VectorMathLibrary())
+
+
+def test_what_hardly_ever_runs_is_written_once():
+    """A vector loop is written out elsewhere; in the arm for a NaN each copy is for nothing."""
+    text = """program p
+  x: input float32[64]
+  y: state float32[64]
+kernel k:
+  tile s: float32[] = 0.0:float32
+  for e in 64 vector:
+    s[] add= mul(x[e], 0.0:float32)
+  when {}(s[]{}):
+    for i in 32 vector:
+      tile z: float32[] = 0.0:float32
+      for j in 2:
+        z[] add= mul(x[i + j], x[j*32 + i])
+      y[i] = z[]
+  otherwise:
+    y[0] = 1.0:float32
+"""
+    loops = []
+    for condition in (("is_nan", ""), ("greater", ", 0.0:float32")):
+        program = parse(text.format(*condition))
+        loops.append(emit(program, 32, VectorMathLibrary()).count("icmp slt i64 %n"))
+        same(text.format(*condition), tolerance=1e-6)
+    assert loops[0] < loops[1]
+    x = np.linspace(-1, 1, 64).astype(np.float32)
+    for number in (1.0, np.nan):
+        x[5] = number
+        same(text.format("is_nan", ""), {"x": x}, tolerance=1e-6)
 
 
 def test_chains_of_a_thousand_functions():

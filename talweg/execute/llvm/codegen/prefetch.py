@@ -41,20 +41,21 @@ def rows_ahead(body: list, loop: For, row: Axis) -> list[tuple[Buffer, Index]]:
 
     `body` is the list of statements the loop stands in, `row` the axis of the loop around.
     """
-    wanted = loads_of(loop)
-    if not wanted:
+    position = next(i for i, statement in enumerate(body) if statement is loop)
+    alike = [
+        statement
+        for statement in body[:position]
+        if isinstance(statement, For) and statement.kind == "vector"
+        if statement.axis.extent == loop.axis.extent
+    ]
+    if not alike:  # as nearly everywhere: before anything is walked over
         return []
     earlier: dict[tuple[Buffer, Index], None] = {}
-    position = next(i for i, statement in enumerate(body) if statement is loop)
-    for statement in body[:position]:
-        if isinstance(statement, For) and statement.kind == "vector":
-            loads_here = {statement.axis: Index.of(loop.axis)}
-            same = statement.axis.extent == loop.axis.extent
-            if same:
-                reads = loads_of(statement)
-                earlier.update({(b, i.replace(loads_here)): None for b, i in reads})
+    for statement in alike:
+        loads_here = {statement.axis: Index.of(loop.axis)}
+        earlier.update({(b, i.replace(loads_here)): None for b, i in loads_of(statement)})
     rows = []
-    for buffer, index in wanted:
+    for buffer, index in loads_of(loop):
         step = index.coefficient(row) or 0
         size = buffer.dtype.size
         if (buffer, index) in earlier and step * size >= ROW_BYTES and buffer.nbytes > CACHED_BYTES:

@@ -281,6 +281,7 @@ class ProgramEmitter:
         times as long as the key by which the others are recognized.
         """
         key, met = kernel_key(kernel, list(self.turns))
+        kernel.key = None  # nobody else will ask, and the program stays
         key = f"{key}\n{self.asks}"
         known = self.emitted.get(key)
         if known is None:

@@ -13,6 +13,7 @@ vectors by turns if the loop has little else to do while an addition takes its t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class VectorLoops:
         self.shapes: dict[int, tuple[int, float]] = {}
         self.ahead: dict[int, list] = {}  # what a loop asks for before it is read
         self.loop: For | None = None  # the one that is being emitted
+        self.rare = False  # whether what is emitted hardly ever runs
 
     def shape(self, loop: For) -> tuple[int, float]:
         """Return the lanes of a full vector, and the cost of one."""
@@ -62,6 +64,12 @@ class VectorLoops:
     def pieces(self, loop: For) -> list[tuple[int, int]]:
         """Return the vectors of an unrolled loop: the start and lanes of each."""
         return chunks(loop.axis.extent, self.width(loop))
+
+    def run_rarely(self, body: Callable[[], None]) -> None:
+        """Emit what hardly ever runs, with no vector loop written out: it is to be short."""
+        before, self.rare = self.rare, True
+        body()
+        self.rare = before
 
     # ---------------------------------------------------------------- sums
 
@@ -125,7 +133,8 @@ class VectorLoops:
         copies = max([tiles.sums[tile].copies for tile in outer if tile in tiles.sums] or [1])
         full = extent // width
         again = facts.twice and not facts.writes & facts.reads
-        if loop.axis in facts.axes or full <= (WRITTEN_OUT if cost <= SHORT else 1):
+        is_short = cost <= SHORT and not self.rare
+        if loop.axis in facts.axes or full <= (WRITTEN_OUT if is_short else 1):
             parts = chunks(extent, width)
             self.write_out(loop, parts, again and full > 0 and loop.axis not in facts.axes)
         elif extent % width and again and cost > LONG and not (facts.draws and extent % 4):

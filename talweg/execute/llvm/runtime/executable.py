@@ -32,13 +32,16 @@ from talweg.execute.llvm.runtime.sharing import MeasuredThreads
 from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, get_thread_pool, thread_count
 from talweg.lower import buffer_assignment
 from talweg.lower.ir import cost
+from talweg.lower.ir.index import Axis
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat
 from talweg.lower.ir.visitors import all_statements
 
 if TYPE_CHECKING:
     from talweg.execute.llvm.link import generate
+    from talweg.lower.ir import printer
 else:
     generate = LazyModule("talweg.execute.llvm.link.generate")
+    printer = LazyModule("talweg.lower.ir.printer")
 
 # What is worth it, in operations and bytes, of which a core does about 20 in a nanosecond.
 SMALL = 40_000.0  # a program that is done before somebody else could use the GIL
@@ -302,7 +305,7 @@ def calls(blocks: Iterable) -> list[Call]:
 
 def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int, bool]:
     """Decide whether to release the GIL, the number of threads, and whether to wake sleepers."""
-    work = _work(program.blocks)
+    work = _work(program.blocks, [], {})
     if threads is not None:
         return threads > 1 or work.total > SMALL, threads, True
     most = thread_count()
@@ -319,18 +322,25 @@ class _Work(NamedTuple):
     barriers: float = 0.0
 
 
-def _work(blocks: Iterable) -> _Work:
-    """Count the amount of work."""
+def _work(blocks: Iterable, turns: list[Axis], known: dict[str, cost.Cost]) -> _Work:
+    """Count the amount of work; `turns`: the axes of the repeats around.
+
+    known: costs by `kernel_key`, which is needed for the code anyway.
+    """
     total = shared = barriers = 0.0
     for block in blocks:
         if type(block) is Kernel:
-            costs = cost.cost(block)
+            key, _ = printer.kernel_key(block, turns)
+            costs = known.get(key)
+            if costs is None:
+                costs = known[key] = cost.cost(block)
             effort = costs.flops + costs.bytes_moved
             is_shared = any(type(part) is For and part.kind == "parallel" for part in block.body)
             each, rounds = _Work(effort, effort * is_shared, 1.0), 1
         else:
-            each = _work([inner for costs in inner_lists(block) for inner in costs])
-            rounds = 1
+            within = [*turns, block.axis] if type(block) is Repeat else turns
+            inner = [each for blocks in inner_lists(block) for each in blocks]
+            each, rounds = _work(inner, within, known), 1
             if type(block) is Repeat:
                 rounds = block.axis.extent if block.flag is None else min(block.axis.extent, ROUNDS)
         total += rounds * each.total
