@@ -266,6 +266,8 @@ class StaticProgram:
             if expand is not None:
                 return expand(Expansion(self, node), *inputs, **params)
         except SpecializationError as error:
+            if error.reason is Reason.OPERANDS and any(map(is_endless, inputs)):
+                raise SpecializationError(Reason.STACK_USED) from error
             if error.reason is Reason.OPERANDS:
                 raise fault(f"the recipe of {prim.name}", error) from error
             raise
