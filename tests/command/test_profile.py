@@ -9,6 +9,7 @@ import json
 import time
 import weakref
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -185,8 +186,8 @@ def test_the_status_of_a_program_that_fails(tmp_path, capfd):
 
 
 def test_instructions_without_a_line_count_for_their_function():
-    frame = SimpleNamespace(f_code=Clock.stop.__code__, f_lineno=None, f_back=None, f_locals={})
-    frame.f_code = frame.f_code.replace(co_filename="train.py")
+    code = Clock.stop.__code__.replace(co_filename="train.py")
+    frame: Any = SimpleNamespace(f_code=code, f_lineno=None, f_back=None, f_locals={})
     assert place_of(frame) == ("train.py", Clock.stop.__code__.co_firstlineno, "stop")
 
 
