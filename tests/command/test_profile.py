@@ -8,6 +8,8 @@ import importlib
 import json
 import time
 import weakref
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from talweg.command.line import main
 from talweg.command.profile import recording
 from talweg.command.timing import chrome, seams
 from talweg.command.timing.clock import Clock, Key
+from talweg.command.timing.sampler import place_of
 from talweg.core import dispatch, settings
 from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor, interpret
@@ -180,6 +183,12 @@ def test_the_status_of_a_program_that_fails(tmp_path, capfd):
     assert main(["profile", "--executor", "auto", str(path)]) == 3
     err = capfd.readouterr().err
     assert "[TW201]" in err and "program.py:2" in err and "By line" in err
+
+
+def test_instructions_without_a_line_count_for_their_function():
+    code = Clock.stop.__code__.replace(co_filename="train.py")
+    frame: Any = SimpleNamespace(f_code=code, f_lineno=None, f_back=None, f_locals={})
+    assert place_of(frame) == ("train.py", Clock.stop.__code__.co_firstlineno, "stop")
 
 
 def test_an_import_is_no_time_of_the_line_that_stands_there(tmp_path, monkeypatch):

@@ -177,6 +177,20 @@ def test_nothing_to_multiply(sizes):
     Case(sizes).natively("direct")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seen", ["single", "same"])
+def test_one_copy_of_a_matrix_for_many_products(seen, dtype):
+    case = Case((40, 50, 64), (2, 3), ("turned", seen), dtype, True)
+    case.slowly()
+    for threads in (1, 2):
+        case.natively("direct", threads)
+    made = [kernel.name for kernel in case.lowered("direct").program.blocks]
+    assert made == ["k0panels", "k0"]
+    buffers = case.lowered("direct").program.buffers
+    (panels,) = [buffer for buffer in buffers if "panels" in buffer.name]
+    assert (panels.kind, panels.size) == ("temporary", 50 * 64)
+
+
 def test_double_parts():
     Case((40, 1100, 33), (2,), ("turned", "turned"), "float64", True).natively("direct", 2)
 

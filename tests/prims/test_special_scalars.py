@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
+import talweg as tf
+from talweg.core import settings
 from talweg.execute import compilation
 from talweg.prims import special
 from talweg.prims.bessel import bessel_ie
@@ -58,3 +61,27 @@ def test_units_in_the_last_place_of_bessel_functions(order):
 def test_float64_is_left_to_scipy(name):
     x = np.linspace(0.1, 0.9, 100)
     assert not compilation.alone(getattr(special, name), [x], {}, threads=1)
+
+
+EPSILONS = {"bfloat16": 2**-7, "float16": 2**-10, "float32": 2**-23, "float64": 2**-52}
+
+
+@pytest.mark.parametrize("dtype", EPSILONS)
+def test_gradient_of_gelu_is_right_to_units_of_one(dtype):
+    numbers = np.concatenate([even(-12, 12, 2001), ENDS[np.abs(ENDS) < 1e4]])
+    x = tf.cast(tf.constant(numbers, "float64"), dtype)
+
+    @tf.function
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.nn.gelu(x)
+        return tape.gradient(y, x)
+
+    with settings.executor("llvm"):
+        found = tf.cast(slope(x), "float64").numpy()
+    exact = tf.cast(x, "float64").numpy()
+    wanted = ndtr(exact) + exact * np.exp(-(exact**2) / 2) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(found, wanted, 0, 3 * EPSILONS[dtype])
+    # the error function of the forward run, and no second one
+    assert "erfc(" not in slope.experimental_get_compiler_ir(x)("optimized_hlo")

@@ -65,7 +65,8 @@ def place_of(frame: FrameType | None) -> tuple | None:
             frame = frame.f_back  # import_module, called by whoever wants the package
             continue
         if not is_inner(file):
-            location = file, frame.f_lineno, frame.f_code.co_name
+            line = frame.f_lineno or frame.f_code.co_firstlineno  # instructions may have none
+            location = file, line, frame.f_code.co_name
             if "site-packages" in file:
                 outer = outer or location
             elif not file.startswith((sys.prefix, sys.base_prefix, "<frozen", "<string>")):

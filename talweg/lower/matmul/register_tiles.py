@@ -12,8 +12,9 @@ do: what is computed with the result is then read as it lies (with AVX-512, in G
 x 192 x 768: 145, now 162; with the derivative of GELU 4.8 ms, now 3.4).
 
 Threads share the blocks and panels of a product, after having made the copies together; or, where
-there are many products, these, and each copies for itself.  Of a y that a loop around does not
-change the copy is made once, before the loop (`_Builder.ahead`).
+there are many products, these, and each copies for itself.  A y that is the same in all products
+is copied once, before them; one that a loop around does not change, before the loop
+(`_Builder.ahead`).
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ class TiledProduct:
         work = count * product.rows * product.n * product.k
         few = count == 1 or (threads > 1 and count < 2 * threads)
         self.shared = few and work >= SHARED_WORK  # each product by all threads
+        self.one_y = count > 1 and product.y.is_single and work >= SHARED_WORK  # of all products
         self.blocks = self._blocks()
         self.height = product.rows // self.blocks
         self.heights = runs(shares(self.height, registers().rows(2)))
@@ -145,28 +147,29 @@ class TiledProduct:
     def blocks_of(self, name: str) -> list:
         """Build the kernel, after those that copy operands if threads share the products."""
         names = [v.maker.prim.name for v in self.builder.current.members]
-        before = self._copies(name)
+        before, within = self._copies(name)
         blocks: list[Any] = []
-        if self.shared and before:
+        if before:
             blocks.append(Kernel(f"{name}panels", before, names[:1]))
-            before = []
-        kernel = Kernel(name, self._loops(before), names)
+        kernel = Kernel(name, self._loops(within), names)
         kernel.node = self.product.node
         return [*blocks, kernel]
 
-    def _copies(self, name: str) -> list:
-        """Emit the copies of the operands."""
+    def _copies(self, name: str) -> tuple[list, list]:
+        """Emit the copies of the operands: those made before all products, and within each."""
         before: list[Any] = []
+        within: list[Any] = []
         self.right = self._ahead(name)
         if self.right is None:
             size = self.product.k * self.columns
-            self.right = self._pack_operand(self.product.y, size, self._packing, self.shared)
-            before += self.right.body
+            shared = self.shared or self.one_y
+            self.right = self._pack_operand(self.product.y, size, self._packing, shared)
+            (before if shared else within).extend(self.right.body)
         if self.copies_x:
             size = self.product.rows * self.product.k
             self.left = self._pack_operand(self.product.x, size, self._rows_packing, self.shared)
-            before += self.left.body
-        return before
+            (before if self.shared else within).extend(self.left.body)
+        return before, within
 
     def _ahead(self, name: str) -> Copy | None:
         """Return the copy of y that is made before the loop around, if y is invariant there."""

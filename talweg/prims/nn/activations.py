@@ -134,11 +134,12 @@ def _normal_cdf(x: np.generic | np.ndarray):
     return ndtr(x)
 
 
-def _normal_cdf_of_element(s, x):
-    return 0.5 * s.erfc(x * -math.sqrt(0.5))
-
-
-@elementwise(numpy=_normal_cdf, accepts=FLOATING, scalar=_normal_cdf_of_element)
+@elementwise(
+    numpy=_normal_cdf,
+    accepts=FLOATING,
+    # right to units of 1, as in TensorFlow: erfc, right in its tail too, takes 2.6 times as long
+    scalar=lambda s, x: 0.5 * (1 + s.erf(x * math.sqrt(0.5))),
+)
 def normal_cdf(y, x):
     """y = Φ(x), the distribution function of the standard normal.   dy/dx = e^(-x²/2) / √(2π)."""
     return normal_density(x)
