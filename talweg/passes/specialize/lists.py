@@ -142,7 +142,7 @@ class Lists:
                     return self._one_of(row_index, index, value, self.row(older, index))
                 break
             rows = older
-        return self.apply(row, rows, index)
+        return self.apply(row, rows, self.clamp(index, rows))
 
     def _part(self, rows: Value) -> Value:
         return Value(rows.dims[1:], rows.dtype, rows.content.reshape(()))
@@ -154,7 +154,20 @@ class Lists:
         maker = rows.maker
         if maker is not None and maker.prim is with_row and self.equal(maker.inputs[1], index):
             rows = maker.inputs[0]
-        return self.apply(with_row, rows, index, value)
+        return self.apply(with_row, rows, self.clamp(index, rows), value)
+
+    def clamp(self, index: Value, rows: Value) -> Value:
+        """Return an index that is within the rows even in a branch that is not taken.
+
+        Branches may be computed both, of which the results of one are selected.
+        """
+        limits, most = self.limits(index), rows.dims[0] - 1
+        t = Expansion(self.static, self.node)
+        if limits is None or limits[0] < 0:
+            index = t.maximum(index, 0)
+        if most < ENDLESS - 1 and (limits is None or limits[1] > most):
+            index = t.minimum(index, most)
+        return index
 
     def add(self, x: Any, y: Any) -> Any:
         """Add two arrays of trees."""
@@ -332,6 +345,9 @@ class Lists:
             whole = self.whole(rows, values.size)
             if is_zero(whole):
                 return self.zero((size, *whole.dims[1:]), whole.dtype)
+            if whole.maker is not None and whole.maker.prim is with_row:
+                older, index, value = whole.maker.inputs
+                return self.put_row(longer(older), size, index, value)
             if size >= ENDLESS:
                 return self.apply(widen, whole)
             rest = self.zero((more, *whole.dims[1:]), whole.dtype)
