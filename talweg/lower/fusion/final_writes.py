@@ -110,10 +110,10 @@ def order_members(nest: Nest, lost: dict) -> bool:
     known: set[Value] = set()
     while left:
         for value in left:
-            lost = targets[value]
-            fresh = lost - known - (own_loads[value] - guarded[value])
+            written = targets[value]
+            fresh = written - known - (own_loads[value] - guarded[value])
             others = [other for other in left if other is not value]
-            if not any(fresh & own_loads[other] or lost & guarded[other] for other in others):
+            if not any(fresh & own_loads[other] or written & guarded[other] for other in others):
                 break
         else:
             return False

@@ -452,9 +452,9 @@ class Lists:
         stack = as_stack(self, values)
         if not anew and stack.rows is None:
             return values
-        found = self.resize(stack, size) if size > stack.size else stack.having(stack.rows)
-        found.loose = True
-        return found
+        roomy = self.resize(stack, size) if size > stack.size else stack.having(stack.rows)
+        roomy.loose = True
+        return roomy
 
     def densify(self, values: Any, size: int | None = None) -> Any:
         """Return a sum of single elements as a stack; other trees as they are."""
