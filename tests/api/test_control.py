@@ -107,7 +107,9 @@ def test_map_fn_over_ragged_and_sparse_tensors_and_inside_a_batch():
 
 
 @pytest.mark.parametrize(
-    "value", [[True, False], [], (), {"a": 1}, object(), [1, "a"], [[1], [2, 3]]], ids=str
+    "value",
+    [[True, False], [], (), {"a": 1}, object(), [1, "a"], [[1], [2, 3]]],
+    ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_scalar_is_no_predicate(value):
     """Python's own truth of a list or an object says nothing here, as in TensorFlow."""
