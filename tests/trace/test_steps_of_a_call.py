@@ -31,4 +31,5 @@ def test_a_compiled_call_enters_few_functions(name):
         function, x, most = functions()[name]
         for _ in range(3):
             function(x)
-        assert entered(lambda: function(x)) <= most
+        # Ten times a second, on a machine that others use, a call looks at their load.
+        assert min(entered(lambda: function(x)) for _ in range(3)) <= most

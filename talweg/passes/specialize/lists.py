@@ -162,10 +162,12 @@ class Lists:
         Branches may be computed both, of which the results of one are selected.
         """
         limits, most = self.limits(index), rows.dims[0] - 1
+        if limits is None:
+            return index
         t = Expansion(self.static, self.node)
-        if limits is None or limits[0] < 0:
+        if limits[0] < 0:
             index = t.maximum(index, 0)
-        if most < ENDLESS - 1 and (limits is None or limits[1] > most):
+        if most < ENDLESS - 1 and limits[1] > most:
             index = t.minimum(index, most)
         return index
 
@@ -446,6 +448,8 @@ class Lists:
         if self.number(index) is not None or type(values) not in (List, Stack):
             return values
         limits = self.limits(index)
+        if limits is None and not anew:
+            return values
         size = ENDLESS if limits is None else min(limits[1] + 1, ENDLESS)
         if not anew and (len(values) if type(values) is List else values.size) >= size:
             return values

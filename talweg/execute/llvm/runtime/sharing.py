@@ -23,7 +23,7 @@ import time
 from typing import TYPE_CHECKING
 
 from talweg.core import settings
-from talweg.core.load import load
+from talweg.core.load import INTERVAL, load
 from talweg.execute.llvm.runtime.thread_pool import get_thread_pool
 
 if TYPE_CHECKING:
@@ -79,14 +79,12 @@ class FairShare:
         self.crowded = False  # whether others want the cores, too
         self.cores = 0  # to how many the threads keep; 0 where they may run on any
         self.looked = self.worked = 0.0  # when the load was last looked at; CPU seconds until then
+        self.due = 0.0  # when it is to be looked at again
 
     def apply(self, executable: Executable) -> MeasuredThreads | None:
         """Set the threads of a call that starts now; return who is to be told of its end."""
-        count = executable.threads
-        free = load.free()
-        if load.looked != self.looked:
-            self.look(free)
-        measured = None
+        self.refresh()
+        count, measured = executable.threads, None
         fewer = count if settings.threads.get() else load.share(count)
         if fewer < count:
             measured = executable.measured.get(fewer)
@@ -98,11 +96,18 @@ class FairShare:
         self.used = count
         return measured
 
+    def refresh(self) -> None:
+        """Look at the load if the last look was long ago."""
+        free = load.free()
+        if load.looked != self.looked:
+            self.look(free)
+
     def look(self, free: int) -> None:
         """Tell the pool of the load, where it has changed."""
         worked = time.process_time()
         used = (worked - self.worked) / max(load.looked - self.looked, 1e-6)
         self.looked, self.worked = load.looked, worked
+        self.due = load.looked + INTERVAL
         crowded, cores = free < load.cores, 0
         if not free:
             fair = load.cores**2 / (load.cores + load.others)
