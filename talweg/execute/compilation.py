@@ -46,17 +46,11 @@ else:
 
 
 def compile_program(
-    program: Program,
-    avals: list,
-    state: dict,
-    same: dict,
-    stages: Stages,
-    key: bytes | None = None,
+    program: Program, avals: list, state: dict, same: dict, stages: Stages
 ) -> Manifest:
     """Compile a program for arguments of these kinds; `same`: those that are variables' values.
 
-    key: that of its manifest, which names its code, too; otherwise its loops do, whose text takes
-    longer.
+    Its loops name its code on disk: two processes may lower one program differently.
     """
     with collector_at_rest(), stages.to_be_sent():
         clock = [time.perf_counter()]
@@ -70,8 +64,7 @@ def compile_program(
         clock.append(time.perf_counter())
         show_loops(stages, lowered)
         with part("machine code"):
-            name = hashlib.sha256(key).hexdigest() if key else name_of(lowered.program)
-            executable = executable_of(lowered, name)
+            executable = executable_of(lowered, name_of(lowered.program))
         clock.append(time.perf_counter())
     if stages.wanted:
         show(stages, lowered, clock)

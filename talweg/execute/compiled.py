@@ -147,7 +147,7 @@ class Compiled:
         heap.give_back()
         if loaded is None:
             loaded = compilation.compile_program(
-                program, avals, state, self.signature.aliases, stages, key
+                program, avals, state, self.signature.aliases, stages
             )
             with side_part("keeping on disk", program.name):
                 manifest.keep(key, program, loaded)
