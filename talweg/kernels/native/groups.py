@@ -6,14 +6,12 @@ six times or more (`kernels/sorting.py`).
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from talweg.kernels.native import engine, translate
+from talweg.kernels.native.functions import compile_function
 from talweg.kernels.native.words import load32, load64, store32, store64
 
 MANY = 1 << 21  # integers, in one call or several, that are worth compiling for
@@ -142,14 +140,6 @@ def _compiled(name: str, x: np.ndarray) -> Callable[..., int] | None:
 
 
 @cache
-def _compile(name: str, bits: int) -> Any:
+def _compile(name: str, bits: int) -> Callable[..., int] | None:
     function = {"talweg_number_groups": talweg_number_groups, "talweg_order": talweg_order}[name]
-    module = translate.NativeModule(names={"element": element64 if bits == 64 else element32})
-    try:
-        module.add(function)
-    except OSError:  # there is no source text
-        return None
-    addresses = engine.addresses(module.text(), (name,))
-    if addresses is None:
-        return None
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 7)(addresses[name])
+    return compile_function(function, {"element": element64 if bits == 64 else element32})

@@ -6,14 +6,13 @@ block stays in registers (`kernels/random/philox.py` says what is computed).
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from talweg.kernels.native import engine, translate
+from talweg.kernels.native.functions import compile_function
 from talweg.kernels.native.words import (
     add_floats,
     float_bits,
@@ -163,13 +162,4 @@ def _signed(number: int) -> int:
 
 @cache
 def _compile(name: str) -> Callable[..., int] | None:
-    function = {"talweg_blocks": talweg_blocks, "talweg_counts": talweg_counts}[name]
-    module = translate.NativeModule()
-    try:
-        module.add(function)
-    except OSError:  # there is no source text
-        return None
-    addresses = engine.addresses(module.text(), (name,))
-    if addresses is None:
-        return None
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 7)(addresses[name])
+    return compile_function({"talweg_blocks": talweg_blocks, "talweg_counts": talweg_counts}[name])
