@@ -17,9 +17,7 @@ import talweg as tf
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PAGES = sorted(
-    path
-    for folder in (ROOT, ROOT / "docs", ROOT / "docs" / "tutorials", ROOT / "benchmarks")
-    for path in folder.glob("*.md")
+    path for pattern in ("*.md", "docs/**/*.md", "benchmarks/*.md") for path in ROOT.glob(pattern)
 )
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
