@@ -18,7 +18,7 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 from talweg.trace import control
 from talweg.trace.autograph.merging import Merging
-from talweg.trace.autograph.values import can_be_tensor, condition_of, is_symbolic
+from talweg.trace.autograph.values import can_be_tensor, condition_of, is_symbolic, mark_undefined
 from talweg.trace.bodies import BodyGraph, apply_branch
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def stage_if(
     fill: bool = False,
 ) -> None:
     """Trace both branches and merge their values of the names."""
+    mark_undefined(get_state)
     initial = get_state()
     known = what_is_known(cond, initial)
     assumed = [

@@ -30,7 +30,13 @@ from talweg.trace.autograph.first_values import (
 )
 from talweg.trace.autograph.loop_variable_specs import FixedForm, LeafForm, NestForm
 from talweg.trace.autograph.merging import aval_of, zeros_like
-from talweg.trace.autograph.values import Undefined, can_be_tensor, condition_of, is_missing
+from talweg.trace.autograph.values import (
+    Undefined,
+    can_be_tensor,
+    condition_of,
+    is_missing,
+    mark_undefined,
+)
 from talweg.trace.bodies import BodyGraph, apply_loop
 
 if TYPE_CHECKING:
@@ -49,6 +55,7 @@ class TracedLoop:
         options: dict,
         take: Callable[[], Any] | None = None,
     ):
+        mark_undefined(get_state)
         self.get_state, self.set_state = get_state, set_state
         self.names, self.options = names, options
         self.take = take  # what gives an iteration its element; then the rest of it is a call

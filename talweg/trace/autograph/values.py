@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,19 @@ class HalfDefined(Undefined):
             "a value in both branches",
             f"{name} = ... before the `if`",
         )
+
+
+def mark_undefined(get_state: Callable[[], tuple]) -> None:
+    """Mark the names without an assignment that the getter of a state reads.
+
+    A name that each iteration assigns anew is a local one of the loop's body; where the body has no
+    value of it yet, the getter of an `if` there would raise NameError (in TensorFlow it does).
+    """
+    for name, cell in zip(get_state.__code__.co_freevars, get_state.__closure__ or ()):
+        try:
+            _ = cell.cell_contents
+        except ValueError:  # it is empty
+            cell.cell_contents = Undefined(name)
 
 
 class UndefinedReturnValue:

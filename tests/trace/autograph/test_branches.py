@@ -261,3 +261,26 @@ def test_handlers_with_a_name_are_converted(caplog):
     assert run(tf.constant([-1.0])).numpy().tolist() == [1.0]
     assert run.experimental_get_tracing_count() == 1
     assert not caplog.records  # "AutoGraph runs ... as it is"
+
+
+def test_a_name_that_each_iteration_assigns_anew():
+    """It is a local one of the loop's body, and has no value where the branch begins there."""
+
+    def run(x):
+        y, z = x, x
+        total = x * 0
+        for _ in tf.range(3):
+            if x > 0:
+                y = x + 1
+            else:
+                y = x
+                y = y * 2
+            y = y + x
+            total += y
+            for i in tf.range(2):
+                z = x + i
+            z = z + x
+            total += z
+        return total
+
+    agree(run, 2, -3)
