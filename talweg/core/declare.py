@@ -159,6 +159,7 @@ def elementwise(
     guarded: bool = False,
     traits: Iterable[Trait] = (),
     sizes: str = "",
+    wants_sparse: bool = False,
 ) -> Callable[[Any], Primitive]:
     """Declare a primitive that acts on each element of its (broadcast) operands alone.
 
@@ -176,7 +177,7 @@ def elementwise(
             prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
             prim.samples, prim.rejects, prim.guarded = samples, rejects, guarded
             prim.memory, prim.avoid, prim.traits = "map", avoid, frozenset(traits)
-            prim.sizes = sizes
+            prim.sizes, prim.wants_sparse = sizes, wants_sparse
             prim.lowering = {"scalar": scalar or name}
             if requires is not None:
                 prim.lowering["requires"] = requires

@@ -285,6 +285,7 @@ def rsqrt(y, x):
     scalar=lambda s, x: x,
     traits={Trait.CHEAP_TO_REPEAT, Trait.PASSES_ON, Trait.NO_ARITHMETIC},
     sizes="same",
+    wants_sparse=True,
 )
 def identity(y, x):
     """y = x, a new tensor."""

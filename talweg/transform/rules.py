@@ -157,6 +157,8 @@ def _pull(prim: Primitive, name: str) -> Callable[[Any, Any, tuple, int], Any]:
     if partial is None:
         return lambda g, z, operands, i: None
     constant = _constant(partial, len(prim.operands))
+    if constant == 1 and len(prim.operands) == 1:  # nothing was broadcast
+        return lambda g, z, operands, i: g
 
     def pull(g: object, z: object, operands: tuple, i: int) -> Any:
         if constant == 1:

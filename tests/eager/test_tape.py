@@ -338,3 +338,21 @@ def test_drawing_for_each_slice_leaves_nothing_to_the_collector():
         assert rows.shape == (2,)
     finally:
         gc.enable()
+
+
+def test_gradients_of_rows_stay_sparse_through_identity():
+    """As in TensorFlow, where an optimizer then changes these rows alone."""
+    x = tf.Variable(np.arange(6.0).reshape(3, 2))
+
+    def gradient():
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.gather(tf.identity(x), [1, 1]) ** 2)
+        return tape.gradient(y, x)
+
+    for found in (gradient(), tf.function(gradient)()):
+        assert isinstance(found, tf.IndexedSlices)
+        assert tf.convert_to_tensor(found).numpy().tolist() == [[0, 0], [8, 12], [0, 0]]
+    with tf.GradientTape() as tape:
+        copy = tf.identity(x)
+        y = tf.reduce_sum(tf.gather(copy, [0])) + tf.reduce_sum(copy)
+    assert tape.gradient(y, x).numpy().tolist() == [[2, 2], [1, 1], [1, 1]]
