@@ -39,6 +39,8 @@ def integer_array(value: object, function: str, argument: str, empty: bool = Tru
     An empty list has no integers in it, and no floats either: it passes if `empty`.  For a tensor
     of a graph the array holds ints and symbolic sizes.
     """
+    if type(value) is int and int32.min <= value <= int32.max:
+        return np.array(value, np.int32)
     array = tensor(value)
     if array.dtype.is_floating and isinstance(value, (list, tuple)):
         # (rows, 1), with rows computed as a float: a list may hold that, a vector may not.
