@@ -117,8 +117,8 @@ def orthogonal_triangular(x: np.ndarray, *, full: bool) -> tuple:
     inner = m if full else min(m, n)
     q, r = np.empty((*x.shape[:-1], inner), x.dtype), np.empty((*x.shape[:-2], inner, n), x.dtype)
     for index in np.ndindex(x.shape[:-2]):
-        mode = "full" if full else "economic"
-        q[index], r[index] = qr(x[index], mode=mode, check_finite=False)
+        both: Any = qr(x[index], mode="full" if full else "economic", check_finite=False)
+        q[index], r[index] = both
     return q, r
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 INTEGERS = frozenset((int8, int16, int32, int64))
 
 
-def _holds_int32(value: object) -> bool:
+def _holds_int32(value: Any) -> bool:
     """Return whether a number, or a list of lists, holds nothing but Python's ints of 32 bits."""
     if type(value) is int:
         return -(1 << 31) <= value < 1 << 31

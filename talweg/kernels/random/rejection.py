@@ -169,9 +169,9 @@ def _poisson(stream: Stream, number: np.ndarray, rate: np.ndarray, largest: floa
     if len(few):
         found[few] = _count_products(stream, place[few], rate[few])
     if len(many):
-        found[many] = _transformed_rejection(
-            stream, place[many], _PoissonHat(*_shared(rate[many].astype(np.float64)), largest)
-        )
+        (mean,) = _shared(rate[many].astype(np.float64))
+        hat = _PoissonHat(mean, largest)
+        found[many] = _transformed_rejection(stream, place[many], hat)
     return found
 
 
