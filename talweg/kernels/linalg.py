@@ -90,6 +90,11 @@ def each(function: Callable[[Any], Any], x: Any, dims: tuple, dtype: Any = None)
 BLOCKED = 48  # rows from which LAPACK's steps take half the time of NumPy's gesv or less
 
 
+def is_narrow_and_large(x: np.ndarray, rows: int) -> bool:
+    """Return whether x has so many rows, and a dtype that NumPy widens to float64."""
+    return x.shape[-1] >= rows and x.dtype != np.result_type(x, np.float64)
+
+
 def _factor_transpose(x: np.ndarray) -> tuple:
     """Return L - 1 + U in one matrix and the pivots of xᵀ = P L U, in the dtype of x.
 
@@ -135,7 +140,7 @@ def _solve_blocked(a: np.ndarray, b: np.ndarray, adjoint: bool) -> np.ndarray:
 
 def determinant(x: np.ndarray) -> Any:
     """Return det x: of large matrices the product of the diagonal of U, taken in float64."""
-    if x.shape[-1] < BLOCKED or x.dtype == np.result_type(x, np.float64):
+    if not is_narrow_and_large(x, BLOCKED):
         return np.linalg.det(x)
     return each(_determinant_blocked, x, ())[()]
 
@@ -217,28 +222,6 @@ def matrix_solve(a: np.ndarray, b: np.ndarray, *, adjoint: bool) -> Any:
     return result
 
 
-def cholesky_factor(x: np.ndarray) -> Any:
-    """Return the lower factor, from the lower triangle of x;
-    NaN where x is not positive definite.
-    """
-    try:
-        if not np.isnan(x).any():
-            return np.linalg.cholesky(x)
-    except np.linalg.LinAlgError:
-        pass
-    return each(_cholesky_or_nan, x, x.shape[-2:])
-
-
-def _cholesky_or_nan(x: np.ndarray) -> Any:
-    try:
-        result = np.linalg.cholesky(x)
-        if not np.isnan(result).any():
-            return result
-    except np.linalg.LinAlgError:
-        pass
-    return np.where(np.tri(len(x), dtype=bool), np.array(np.nan, x.dtype), np.zeros((), x.dtype))
-
-
 def triangular_solution(a: np.ndarray, b: np.ndarray, *, lower: bool, adjoint: bool) -> Any:
     """Return the solution z of a z = b or aᴴ z = b for triangular a [..., m, m], b [..., m, n].
 
@@ -275,48 +258,6 @@ def _substitute(a: np.ndarray, b: np.ndarray, lower: bool) -> Any:
         sums = np.matmul(a[..., row : row + 1, known], result[..., known, :])
         result[..., row, :] = (b[..., row, :] - sums[..., 0, :]) / a[..., row, row, None]
     return result
-
-
-def lu_factors(x: np.ndarray) -> tuple:
-    """Return L - 1 + U in one matrix and the permutation p (int32)
-    with x[p] = L U; partial pivoting.
-    """
-    from scipy.linalg import get_lapack_funcs
-
-    size = x.shape[-1]
-    packed, order = np.empty(x.shape, x.dtype), np.empty(x.shape[:-1], np.int32)
-    factor: Any = get_lapack_funcs("getrf", (x,)) if x.size else None
-    for index in np.ndindex(x.shape[:-2]):
-        if not size:
-            break
-        packed[index], pivots, failed = factor(x[index])
-        if failed or np.isnan(packed[index]).any():
-            raise singular("lu")
-        rows = np.arange(size, dtype=np.int32)
-        for i, j in enumerate(pivots):
-            rows[i], rows[j] = rows[j], rows[i]
-        order[index] = rows
-    return packed, order
-
-
-def orthogonal_triangular(x: np.ndarray, *, full: bool) -> tuple:
-    """q and r with x = q r."""
-    m, n = x.shape[-2:]
-    if not m or not n:
-        inner = m if full else min(m, n)
-        q = np.broadcast_to(np.eye(m, inner, dtype=x.dtype), (*x.shape[:-2], m, inner)).copy()
-        return q, np.zeros((*x.shape[:-2], inner, n), x.dtype)
-    return tuple(np.linalg.qr(x, mode="complete" if full else "reduced"))
-
-
-def eigen_hermitian(x: np.ndarray) -> tuple:
-    """Return eigenvalues, ascending, and eigenvectors, from the lower triangle of x."""
-    try:
-        if np.isnan(x).any():
-            raise unsuccessful("eigh")
-        return tuple(np.linalg.eigh(x))
-    except np.linalg.LinAlgError:
-        raise unsuccessful("eigh") from None
 
 
 def eigenvalues_hermitian(x: np.ndarray) -> Any:

@@ -72,20 +72,30 @@ def _is_vector(target: np.ndarray, updates: np.ndarray) -> bool:
 
 
 def reduce_rows(
-    kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray
+    kernel: np.ufunc,
+    target: np.ndarray,
+    rows: np.ndarray,
+    updates: np.ndarray,
+    *,
+    blank: bool = False,
 ) -> None:
-    """Set each of the rows [k] of `target` [n, ...] to all its updates [k, ...] reduced."""
+    """Set each of the rows [k] of `target` [n, ...] to all its updates [k, ...] reduced.
+
+    blank: `target` holds the kernel's identity, which need not be written once more.
+    """
     if _is_vector(target, updates):
         flat, numbers = target.reshape(-1), updates.reshape(-1)
         starts = _starts_in_order(rows) if rows.size >= MANY else None
-        if starts is not None and starts.size * LONG_RUN <= rows.size:
+        if starts is not None:
             flat[rows[starts]] = kernel.reduceat(numbers, starts, 0, updates.dtype)
             return
-        flat[rows] = numbers if kernel.identity is None else kernel.identity
+        if not blank:
+            flat[rows] = numbers if kernel.identity is None else kernel.identity
         kernel.at(flat, rows, numbers)  # without an identity it is a maximum, or minimum
         return
     if updates.size <= FEW:
-        target[rows] = updates if kernel.identity is None else kernel.identity
+        if not blank:
+            target[rows] = updates if kernel.identity is None else kernel.identity
         kernel.at(target, rows, updates)
         return
     runs = EqualRowRuns(rows)
@@ -117,10 +127,17 @@ def _reduce_runs(kernel: np.ufunc, updates: np.ndarray, starts: np.ndarray) -> A
 
 
 def _starts_in_order(rows: np.ndarray) -> np.ndarray | None:
-    """Locate the start of each run of equal rows; None if the rows are not in order."""
-    if rows[-1] < rows[0] or (rows[1:] < rows[:-1]).any():
+    """Locate the start of each run of equal rows; None if they are not in order, or runs short."""
+    if rows[-1] < rows[0]:
         return None
-    return np.append(0, np.flatnonzero(rows[1:] != rows[:-1]) + 1)
+    first = np.empty(rows.shape, bool)
+    first[0] = True
+    np.not_equal(rows[1:], rows[:-1], out=first[1:])
+    if np.count_nonzero(first) * LONG_RUN > rows.size:
+        return None
+    starts = first.nonzero()[0]
+    named = rows[starts]
+    return None if (named[1:] < named[:-1]).any() else starts
 
 
 class EqualRowRuns:

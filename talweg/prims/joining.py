@@ -198,7 +198,12 @@ class roll:
         return x
 
     def numpy(x: np.ndarray, *, shifts, axes):
-        return np.roll(x, shifts, axes)
+        for shift, axis in zip(shifts, axes):  # two copies: np.roll is a page of Python
+            size = x.shape[axis]
+            if size and shift % size:
+                lead, cut = (slice(None),) * axis, -shift % size
+                x = np.concatenate((x[(*lead, slice(cut, None))], x[(*lead, slice(cut))]), axis)
+        return x
 
     def transpose_x(g, x, *, shifts, axes):
         return roll(g, shifts=tuple(-shift for shift in shifts), axes=axes)

@@ -103,7 +103,7 @@ def _segment_kernel(name: str, ufunc, start: Callable):
         result = np.empty((count, *x.shape[1:]), x.dtype)
         result[...] = start(dtype)
         if x.size:
-            reduce_rows(ufunc, result, ids, x)
+            reduce_rows(ufunc, result, ids, x, blank=start(dtype) == ufunc.identity)
         return result.astype(dtype, copy=False)
 
     return kernel

@@ -8,7 +8,8 @@ Functions", 1989).
 normal quantiles: M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal
 Distribution", Applied Statistics 37, 1988 (PPND16).  ln Γ and ψ: Stirling's series (DLMF 5.11.1 and
 5.11.2) beyond 8, to which smaller arguments are brought by the recurrence (DLMF 5.5.1 and 5.5.2),
-and negative ones by reflection (DLMF 5.5.3 and 5.5.4).
+and negative ones by reflection (DLMF 5.5.3 and 5.5.4).  ζ: the formula of Euler and Maclaurin
+(DLMF 25.11.7, and 25.11.12 for ψ⁽ⁿ⁾).
 """
 
 from __future__ import annotations
@@ -179,6 +180,9 @@ BESSEL = (
     ),
 )
 FAR = 8  # from where these series are right to float64's last places
+# B₂ⱼ / (2j)!, by which Euler and Maclaurin's formula corrects an integral
+CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000)
+TERMS = 4  # before that integral: what is left out is below 1e-9 of the sum
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B₂, B₄, ...
 
 
@@ -186,10 +190,11 @@ def in_float64(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Return a scalar rule of float32 numbers that computes in float64."""
 
     @wraps(rule)
-    def scalar(s: Any, x: Any, **params: Any) -> Any:
+    def scalar(s: Any, x: Any, *others: Any, **params: Any) -> Any:
         if x.dtype is not float32:
             return NotImplemented
-        return s.cast(rule(s, s.cast(x, float64), **params), float32)
+        wide = [s.cast(operand, float64) for operand in (x, *others)]
+        return s.cast(rule(s, *wide, **params), float32)
 
     return scalar
 
@@ -232,8 +237,7 @@ def erfinv(s: Any, x: Any) -> Any:
     return s.fma(normal_quantile(s, x * 0.5, tail), math.sqrt(0.5), 0.0)  # 0 also of -0.0
 
 
-@in_float64
-def lgamma(s: Any, x: Any) -> Any:
+def log_gamma(s: Any, x: Any) -> Any:
     """Return ln |Γ|: with z = |x|, ln Γ(z) = f(z + 8) - ln (z (z + 1) ... (z + 7)), f Stirling's
     series.
 
@@ -283,8 +287,7 @@ def trigamma(s: Any, x: Any) -> Any:
     return s.select(pole, math.inf, value)
 
 
-@in_float64
-def digamma(s: Any, x: Any) -> Any:
+def slope_of_log_gamma(s: Any, x: Any) -> Any:
     """Return ψ: with z = x or 1 - x, f(z + 8) - 1/z - 1/(z + 1) - ... - 1/(z + 7), f Stirling's
     series.
 
@@ -306,6 +309,74 @@ def digamma(s: Any, x: Any) -> Any:
     value = s.select(negative, value - turned, value)
     pole = s.logical_and(s.less_equal(x, 0.0), s.equal(x, whole))
     return s.select(pole, math.nan, value)
+
+
+lgamma = in_float64(log_gamma)
+digamma = in_float64(slope_of_log_gamma)
+
+
+def is_whole(s: Any, x: Any) -> Any:
+    """Return whether x is an integer."""
+    return s.equal(x, s.floor(x))
+
+
+def zeta_of_positive(s: Any, x: Any, q: Any) -> Any:
+    """Return ζ(x, q) for x > 1, q > 0: some terms, and the others by Euler and Maclaurin's formula.
+
+    Where its corrections grow, for x beyond 2π (q + TERMS), all after the first terms is nothing
+    beside them.
+    """
+    total = s.number(0.0, q)
+    for k in range(TERMS):
+        total = total + s.exp(s.neg(x) * s.log(q + k))
+    far = q + TERMS
+    power, inverse = s.exp(s.neg(x) * s.log(far)), s.number(1.0, q) / far
+    factor, rest = x * inverse, s.number(0.5, q) + far / (x - 1.0)
+    for j, correction in enumerate(CORRECTIONS):
+        rest = s.fma(factor, correction, rest)
+        factor = factor * ((x + (2.0 * j + 1)) * inverse) * ((x + (2.0 * j + 2)) * inverse)
+    return total + s.select(s.equal(power, 0.0), 0.0, power * rest)
+
+
+def zeta_beside_poles(s: Any, x: Any, q: Any) -> Any:
+    """Return ζ(x, q), inf at its poles q = 0, -1, ... and x = 1, NaN where it is not real.
+
+    For q = -p < 0 and whole x: with f = p - ⌊p⌋, the negative terms are those of
+    ζ(x, f) - ζ(x, p + 1), with a sign that odd x has, and the others are ζ(x, 1 - f).
+    """
+    x = s.minimum(x, 1e39)  # above all numbers of float32: ∞ · ln 1 is no number
+    negative, whole, half = s.less(q, 0.0), is_whole(s, x), x * 0.5
+    p = s.neg(q)
+    f = p - s.floor(p)
+    first = zeta_of_positive(s, x, s.select(negative, f, q))
+    below = first - zeta_of_positive(s, x, s.select(negative, p + 1.0, 1.0))
+    below = s.select(is_whole(s, half), below, s.neg(below))
+    above = zeta_of_positive(s, x, s.select(negative, s.number(1.0, q) - f, 1.0))
+    value = s.select(negative, s.select(whole, below + above, math.nan), first)
+    pole = s.logical_and(s.less_equal(q, 0.0), is_whole(s, q))
+    value = s.select(pole, math.inf, value)
+    value = s.select(s.less(x, 1.0), math.nan, value)
+    return s.select(s.equal(x, 1.0), math.inf, value)
+
+
+@in_float64
+def zeta(s: Any, x: Any, q: Any) -> Any:
+    """Return ζ(x, q); at the poles of q NaN unless x is even, as TensorFlow has it."""
+    value = zeta_beside_poles(s, x, q)
+    pole = s.logical_and(s.less_equal(q, 0.0), is_whole(s, q))
+    odd = s.logical_and(s.not_equal(x, 1.0), s.logical_not(is_whole(s, x * 0.5)))
+    return s.select(s.logical_and(pole, odd), math.nan, value)
+
+
+@in_float64
+def polygamma(s: Any, a: Any, x: Any) -> Any:
+    """Return (-1)ᵃ⁺¹ a! ζ(a + 1, x), ψ where a = 0; NaN unless a is a whole number."""
+    size = s.exp(log_gamma(s, a + 1.0)) * zeta_beside_poles(s, a + 1.0, x)
+    value = s.select(is_whole(s, a * 0.5), s.neg(size), size)
+    slope = s.select(s.equal(x, 0.0), s.copysign(math.inf, s.neg(x)), slope_of_log_gamma(s, x))
+    value = s.select(s.equal(a, 0.0), slope, value)
+    whole = s.logical_and(s.less_equal(0.0, a), is_whole(s, a))
+    return s.select(whole, value, math.nan)
 
 
 @in_float64

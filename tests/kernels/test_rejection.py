@@ -36,3 +36,20 @@ def test_counted_products(rate):
         uniform = to_float64(blocks_at(STREAM, offsets))[:, ::-1].reshape(-1)
         products = np.cumprod(uniform)
         assert count == np.argmax(products <= np.exp(-rate))
+
+
+DRAWS = {
+    "Poisson": lambda mean: rejection.poisson(STREAM, mean),
+    "binomial": lambda mean: rejection.binomial(STREAM, mean, np.full(len(mean), 0.4)),
+    "of few trials": lambda mean: rejection.binomial(STREAM, np.full(len(mean), 40.0), mean / 90),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("mean", [30.0, 44.5])
+def test_numbers_of_one_mean_are_those_of_each(name, mean):
+    """Equal parameters are computed with once; beside another one each has its own."""
+    draw, means = DRAWS[name], np.full(20_000, mean)
+    together = draw(means)
+    np.testing.assert_array_equal(together, draw(np.append(means, mean + 1))[:-1])
+    assert len(np.unique(together)) > 10

@@ -88,6 +88,12 @@ def test_reductions_of_rows(name, width, kernel):
             own = updates[places == row]
             wanted = kernel.reduce(own, 0) if len(own) else np.full(width, 7.0)
             np.testing.assert_array_equal(found[row], wanted)
+    if kernel.identity is not None and places.size:
+        blank = np.full(found.shape, kernel.identity, np.float64)
+        scatter.reduce_rows(kernel, blank, places, updates, blank=True)
+        named = np.isin(np.arange(90), places)
+        np.testing.assert_array_equal(blank[named], found[named])
+        assert (blank[~named] == kernel.identity).all()
 
 
 def test_what_interrupts_an_update_leaves_the_rows_as_they_were(monkeypatch):
@@ -116,7 +122,8 @@ def test_long_runs_in_order(kernel, dtype):
     if np.dtype(dtype).kind == "f" and kernel in (np.fmax, np.fmin):
         updates[::7] = np.nan
         updates[rows == 8] = np.nan
-    for order in (rows, rows[::-1].copy()):  # the second one number after the other
+    turned = np.roll(rows, -rows.size // 2)  # long runs, too, but not in order
+    for order in (rows, rows[::-1].copy(), turned, np.append(turned, 89)[1:]):
         found, wanted = np.full(91, 5, dtype), np.full(91, 5, dtype)
         start = kernel.identity
         wanted[order] = updates if start is None else start

@@ -28,8 +28,7 @@ HOST = {
     "complex": "angle complex complex_abs fft imag irfft real rfft",
     "special": "bessel_i bessel_j bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 "
     "bessel_y1 betainc dawsn erfcinv expint fresnel_cos fresnel_sin "
-    "gamma_derivative igamma igamma_by_a igammac log_quotient next_after polygamma "
-    "spence zeta",
+    "gamma_derivative igamma igamma_by_a igammac log_quotient next_after spence",
     "sorting": "argsort searchsorted segment_order sort top_k",
     "library": "cholesky cofactor dct det eig eigh eigvalsh expm inverse logm lu pinv qr "
     "singular_values slogdet solve sqrtm svd sylvester triangular_solve tridiagonal_solve",

@@ -173,3 +173,39 @@ def test_shapes_that_do_not_broadcast(wrong):
     x, y = (tf.zeros(shape) for shape in wrong)
     with pytest.raises(tf.errors.InvalidArgumentError, match="TW201"):
         x + y
+
+
+@pytest.mark.parametrize("dims", ((9000,), (1500, 2, 3), (3, 3000), (9000, 1), (1, 3000, 3)))
+def test_reshaped_views_of_a_repeated_axis(dims):
+    rows = np.arange(3000, dtype=np.float32)
+    x = tf.broadcast_to(tf.constant(rows[:, None]), [3000, 3])
+    np.testing.assert_array_equal(tf.reshape(x, dims), np.repeat(rows, 3).reshape(dims))
+
+
+@pytest.mark.parametrize(
+    "shape, axis", (((5000,), 0), ((70, 80), 1), ((70, 80), 0), ((70, 80), None))
+)
+@pytest.mark.parametrize("count", (0, 1, 3))
+def test_repeated_elements(shape, axis, count):
+    x = np.random.default_rng(0).normal(size=shape).astype("f")
+    np.testing.assert_array_equal(tf.repeat(x, count, axis), np.repeat(x, count, axis))
+
+
+@pytest.mark.parametrize("shift, axis", ((3, 1), (-3, 0), (83, 1), (0, 0), ([1, -2, 4], [0, 1, 0])))
+def test_rolled_elements(shift, axis):
+    x = np.random.default_rng(0).normal(size=(7, 80)).astype("f")
+    np.testing.assert_array_equal(tf.roll(x, shift, axis), np.roll(x, shift, axis))
+
+
+@pytest.mark.parametrize(
+    "paddings", ([[1, 2], [0, 3]], ((1, 2), (0, 3)), np.array([[1, 2], [0, 3]]))
+)
+def test_paddings_are_lists_or_arrays(paddings):
+    x = np.ones((2, 3), "f")
+    np.testing.assert_array_equal(tf.pad(x, paddings), np.pad(x, paddings))
+
+
+@pytest.mark.parametrize("paddings", ([[1, 2], [3]], [[True, 1], [0, 0]], [[1.5, 1], [0, 0]]))
+def test_paddings_that_are_none(paddings):
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        tf.pad(tf.ones([2, 3]), paddings)

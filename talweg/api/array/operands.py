@@ -33,12 +33,24 @@ if TYPE_CHECKING:
 INTEGERS = frozenset((int8, int16, int32, int64))
 
 
+def _holds_int32(value: Any) -> bool:
+    """Return whether a number, or a list of lists, holds nothing but Python's ints of 32 bits."""
+    if type(value) is int:
+        return -(1 << 31) <= value < 1 << 31
+    return type(value) in (list, tuple) and bool(value) and all(map(_holds_int32, value))
+
+
 def integer_array(value: object, function: str, argument: str, empty: bool = True) -> np.ndarray:
     """Convert a value to an integer array; InvalidArgumentError for other dtypes.
 
     An empty list has no integers in it, and no floats either: it passes if `empty`.  For a tensor
     of a graph the array holds ints and symbolic sizes.
     """
+    if _holds_int32(value):
+        try:
+            return np.array(value, np.int32)
+        except ValueError:  # rows of different lengths, which `tensor` explains
+            pass
     array = tensor(value)
     if array.dtype.is_floating and isinstance(value, (list, tuple)):
         # (rows, 1), with rows computed as a float: a list may hold that, a vector may not.

@@ -139,9 +139,13 @@ def box_muller_float32(words: np.ndarray) -> np.ndarray:
 def box_muller_float64(words: np.ndarray) -> np.ndarray:
     """Return normal float64 [n, 2] from words uint32 [n, 4]: each block makes a pair."""
     uniform = to_float64(words)
-    radius = np.sqrt(-2.0 * np.log(np.maximum(uniform[:, 0], SMALLEST)))
+    radius = np.log(np.maximum(uniform[:, 0], SMALLEST))
+    radius *= -2.0
+    np.sqrt(radius, out=radius)
     angle = 2 * np.pi * uniform[:, 1]
-    return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], axis=1)
+    np.multiply(np.sin(angle), radius, out=uniform[:, 0])
+    np.multiply(np.cos(angle), radius, out=uniform[:, 1])
+    return uniform
 
 
 def _form(dtype: np.dtype) -> tuple:

@@ -12,6 +12,7 @@ Uniform and normal numbers come in pairs, of which the second is used first.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -168,9 +169,9 @@ def _poisson(stream: Stream, number: np.ndarray, rate: np.ndarray, largest: floa
     if len(few):
         found[few] = _count_products(stream, place[few], rate[few])
     if len(many):
-        found[many] = _transformed_rejection(
-            stream, place[many], _PoissonHat(rate[many].astype(np.float64), largest)
-        )
+        (mean,) = _shared(rate[many].astype(np.float64))
+        hat = _PoissonHat(mean, largest)
+        found[many] = _transformed_rejection(stream, place[many], hat)
     return found
 
 
@@ -208,11 +209,11 @@ class _PoissonHat:
         self.scale = 1.1239 + 1.1328 / (self.b - 3.4)
         self.squeeze = 0.9277 - 3.6224 / (self.b - 2)
 
-    def outside(self, rows: np.ndarray, k: np.ndarray, us: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def outside(self, rows: Any, k: np.ndarray, us: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return which candidates are refused at once."""
         return (k < 0) | (k > self.largest) | ((us < 0.013) & (v > us))
 
-    def log_density(self, rows: np.ndarray, k: np.ndarray) -> np.ndarray:
+    def log_density(self, rows: Any, k: np.ndarray) -> np.ndarray:
         """Return log of rateᵏ exp(-rate) / k!"""
         from scipy.special import gammaln
 
@@ -251,7 +252,7 @@ def _binomial(
         blocks = _places(number[few], _INVERSION_ROOM)
         counts[few] = _count_gaps(stream, blocks, count[few], p[few])
     if len(many):
-        hat = _BinomialHat(count[many], p[many])
+        hat = _BinomialHat(*_shared(count[many], p[many]))
         counts[many] = _transformed_rejection(stream, _places(number[many]), hat)
     return np.where(mirrored, np.maximum(count, 0) - counts, counts)
 
@@ -283,11 +284,11 @@ class _BinomialHat:
         self.scale = (2.83 + 5.1 / self.b) * deviation
         self.mode = np.floor((count + 1) * p)
 
-    def outside(self, rows: np.ndarray, k: np.ndarray, us: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def outside(self, rows: Any, k: np.ndarray, us: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return which candidates are refused at once."""
         return (k < 0) | (k > self.count[rows])
 
-    def log_density(self, rows: np.ndarray, k: np.ndarray) -> np.ndarray:
+    def log_density(self, rows: Any, k: np.ndarray) -> np.ndarray:
         """Return log of the probability of k over that of the mode."""
         n, m, r = self.count[rows], self.mode[rows], self.odds[rows]
         return (
@@ -328,25 +329,43 @@ def _stirling_rest(k: np.ndarray) -> np.ndarray:
 # -- the step both transformed rejections share
 
 
+def _shared(*parameters: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the parameters of all values; just one of each if the values have the same."""
+    same = all((parameter == parameter[0]).all() for parameter in parameters)
+    return tuple([parameter[:1] for parameter in parameters]) if same else parameters
+
+
 def _transformed_rejection(
     stream: Stream, blocks: np.ndarray, hat: _BinomialHat | _PoissonHat
 ) -> np.ndarray:
     """k = ⌊(2a / us + b) u + centre + shift⌋ with u, v uniform, us = 1/2 - |u|, till accepted."""
     counts = np.empty(len(blocks))
-    rows = np.arange(len(blocks))
-    while len(rows):
+    all_: Any = slice(None)
+    one = len(hat.b) == 1
+    left, rows = np.arange(len(blocks)), all_  # rows: views of the whole at first, no copies
+    while len(left):
+        own = all_ if one else rows
         pair = to_float64(blocks_at(stream, blocks[rows]))
         blocks[rows] += np.uint64(1)
         u, v = pair[:, 1] - 0.5, pair[:, 0]
         us = 0.5 - np.abs(u)
-        a, b = hat.a[rows], hat.b[rows]
-        k = np.floor((2 * a / us + b) * u + hat.centre[rows] + hat.shift)
-        taken = (us >= 0.07) & (v <= hat.squeeze[rows])
-        open_ = np.flatnonzero(~taken & ~hat.outside(rows, k, us, v))
+        k = np.floor((2 * hat.a[own] / us + hat.b[own]) * u + hat.centre[own] + hat.shift)
+        taken = (us >= 0.07) & (v <= hat.squeeze[own])
+        open_ = np.flatnonzero(~taken & ~hat.outside(own, k, us, v))
         if len(open_):
+            own = all_ if one else left[open_]
             us, v = us[open_], v[open_]
-            height = np.log(v * hat.scale[rows[open_]] / (a[open_] / (us * us) + b[open_]))
-            taken[open_] = height <= hat.log_density(rows[open_], k[open_])
-        counts[rows[taken]] = k[taken]
-        rows = rows[~taken]
+            height = np.log(v * hat.scale[own] / (hat.a[own] / (us * us) + hat.b[own]))
+            taken[open_] = height <= _log_density(hat, own, k[open_])
+        counts[rows] = k
+        left = rows = left[~taken]
     return counts
+
+
+def _log_density(hat: _BinomialHat | _PoissonHat, own: Any, k: np.ndarray) -> np.ndarray:
+    """Return the hat's logarithms, each once if one density has few different counts."""
+    low = k.min()
+    span = k.max() - low + 1
+    if len(hat.b) > 1 or span >= len(k):
+        return hat.log_density(own, k)
+    return hat.log_density(own, low + np.arange(span))[(k - low).astype(np.intp)]

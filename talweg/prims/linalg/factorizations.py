@@ -16,6 +16,7 @@ from talweg.core.dtypes import int32
 from talweg.core.errors import compose, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels import linalg as kernels
+from talweg.kernels.factorizations import lu_factors, orthogonal_triangular
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.contract import adjoint, matmul
 from talweg.prims.indexing import gather
@@ -99,7 +100,7 @@ class qr:
         inner = m if full else n
         return Aval((*x.dims[:-1], inner), x.dtype), Aval((*x.dims[:-2], inner, n), x.dtype)
 
-    numpy = kernels.widen_kernel(kernels.orthogonal_triangular, 4)
+    numpy = kernels.widen_kernel(orthogonal_triangular, 4)
 
     def vjp(g: tuple, z, x, *, full):
         gq, gr, q, r, extra = _thin(g, z, x)
@@ -228,7 +229,7 @@ class lu:
         check_square("lu", "input", x)
         return x, Aval(x.dims[:-1], int32)
 
-    numpy = kernels.widen_kernel(kernels.lu_factors)
+    numpy = kernels.widen_kernel(lu_factors)
 
     def vjp(g: tuple, z, x):
         packed, p = z

@@ -21,6 +21,7 @@ from talweg.core.dtypes import complex64, float16
 from talweg.core.errors import compose
 from talweg.core.primitive import Reject, Sample
 from talweg.kernels import linalg as kernels
+from talweg.kernels.factorizations import eigen_hermitian
 from talweg.prims.arithmetic import cast, zeros_of
 from talweg.prims.complex import WIDER, conj, real
 from talweg.prims.contract import adjoint, matmul
@@ -109,7 +110,7 @@ class eigh:
         check_square("eigh", "tensor", x)
         return Aval(x.dims[:-1], x.dtype.real_dtype), x
 
-    numpy = kernels.widen_kernel(kernels.eigen_hermitian, 8)
+    numpy = kernels.widen_kernel(eigen_hermitian, 8)
 
     def vjp(g: tuple, z, x):
         (gw, gv), (w, v) = g, z

@@ -17,6 +17,7 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.core.shapes import broadcast_dims
 from talweg.kernels import linalg as kernels
+from talweg.kernels.factorizations import cholesky_factor
 from talweg.prims.complex import complex_, conj, imag, real
 from talweg.prims.contract import _align_batch, adjoint, matmul, sum_to
 from talweg.prims.layout import reshape, transpose
@@ -249,7 +250,7 @@ class cholesky:
 
     operands = "x"
     infer = square_infer("cholesky")
-    numpy = kernels.widen_kernel(kernels.cholesky_factor)
+    numpy = kernels.widen_kernel(cholesky_factor)
 
     def vjp(g, z, x):
         inner = half_lower(matmul(adjoint(z), g))
