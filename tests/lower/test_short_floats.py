@@ -235,3 +235,23 @@ def test_convolutions_read_short_images(
         if one.dtype.name == "float32" and one.kind == "temporary"
     ]
     assert ("temporary", images.size) not in stored, to_text(lowered.program)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("exclusive, reverse", [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize(
+    "dims", [(3, 1), (7,), (6, 4, 256), (5, 257), (2, 3, 600), (7, 7, 70), (12, 300)]
+)
+def test_scans_of_rows_convert_pieces_by_vectors(dtype, exclusive, reverse, dims):
+    """Each number was converted by itself, which took longer than its sum."""
+    x = shorts(dtype, *dims, scale=0.25)
+
+    def scanned(x):
+        total = tf.cumsum(2 * x, -1, exclusive, reverse)
+        product = tf.math.cumprod(1 + x / 16, -1, exclusive, reverse)
+        return [tf.cast(value, tf.float32) for value in (total + 1, product)]
+
+    tolerance = 0.1 if dtype == "bfloat16" else 0.02
+    lowered = agree(scanned, x, machine=len(dims) == 2, tolerance=tolerance)
+    text = to_text(lowered.program)
+    assert text.count("scratch float32") == 4, text
