@@ -138,8 +138,8 @@ class _ScanLoops:
             places = (*pieces.numbers, begin + lane, ZERO)
             return unflatten(flat(places, (*self.before, dims[plan.axis], 1)), dims)
 
-        def held(place: Index) -> Index:
-            return Index.of(row) * scanned.shape[1] + place
+        def held(number: Index) -> Index:
+            return Index.of(row) * scanned.shape[1] + number
 
         wide = [s.cast(x(*index(lane)), float32) for x in self.operands]
         stores = [Store(to, held(Index.of(lane)), x) for to, x in zip(pieces.wide, wide)]
