@@ -119,7 +119,7 @@ def convolution_input_gradient(
         matmul(_positions(g, groups), _by_group(w, groups).swapaxes(1, 2), product)
     elif _is_convolution(g, w, total, strides, padding, dilation, groups):
         mirrored = _mirror(w.shape[:-2], padding, dilation)
-        return convolution(g, _turn_round(w, groups), strides, mirrored, dilation, groups)
+        total = convolution(g, _turn_round(w, groups), strides, mirrored, dilation, groups)
     elif _is_strided(strides, dilation, groups) and direct.input_gradient(
         g, w, total, tuple(strides), padding
     ):

@@ -194,3 +194,64 @@ def test_copies_keep_all_bits(dtype, vector_bytes):
     np.testing.assert_array_equal(found.view(np.uint16), bits)
     text = emit(program, 64, VectorMathLibrary())
     assert "call <16 x i16> @llvm.masked.gather" not in text
+
+
+CONVOLUTIONS = [  # depth, width, filters, strides, padding, whether by Winograd's algorithm
+    (16, 16, 3, 1, "SAME", True),
+    (32, 48, 3, 1, "VALID", True),
+    (3, 16, 3, 2, "SAME", False),
+    (16, 32, 1, 2, "SAME", False),
+    (8, 8, 3, 2, "SAME", False),
+    (32, 8, 5, 1, "SAME", False),
+]
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("depth, width, size, stride, padding, winograd", CONVOLUTIONS)
+def test_convolutions_read_short_images(
+    dtype, depth, width, size, stride, padding, winograd, infinite
+):
+    """All images and gradients were stored in float32, of which only convolutions made use."""
+    images, filters = shorts(dtype, 8, 14, 12, depth), shorts(dtype, size, size, depth, width)
+    if infinite:
+        images[0, 3, 3, 1] = np.inf
+
+    def convolved(x, w):
+        x, w = tf.tanh(x) if not infinite else x, 0.1 * w
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            z = tf.nn.conv2d(x, w, stride, padding)
+        gradients = tape.gradient(z, [x, w], 0.1 * tf.ones_like(z))
+        return [tf.cast(value, tf.float32) for value in (z, *gradients)]
+
+    tolerance = 0.4 if dtype == "bfloat16" else 0.05
+    lowered = agree(convolved, images, filters, machine=True, tolerance=tolerance)
+    made = [kernel.name for kernel in blocks_of(lowered, Kernel)]
+    assert any(name.endswith("filters") for name in made) == winograd, made
+    stored = [
+        (one.kind, one.size)
+        for one in lowered.program.buffers
+        if one.dtype.name == "float32" and one.kind == "temporary"
+    ]
+    assert ("temporary", images.size) not in stored, to_text(lowered.program)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("exclusive, reverse", [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize(
+    "dims", [(3, 1), (7,), (6, 4, 256), (5, 257), (2, 3, 600), (7, 7, 70), (12, 300)]
+)
+def test_scans_of_rows_convert_pieces_by_vectors(dtype, exclusive, reverse, dims):
+    """Each number was converted by itself, which took longer than its sum."""
+    x = shorts(dtype, *dims, scale=0.25)
+
+    def scanned(x):
+        total = tf.cumsum(2 * x, -1, exclusive, reverse)
+        product = tf.math.cumprod(1 + x / 16, -1, exclusive, reverse)
+        return [tf.cast(value, tf.float32) for value in (total + 1, product)]
+
+    tolerance = 0.1 if dtype == "bfloat16" else 0.02
+    lowered = agree(scanned, x, machine=len(dims) == 2, tolerance=tolerance)
+    text = to_text(lowered.program)
+    assert text.count("scratch float32") == 4, text

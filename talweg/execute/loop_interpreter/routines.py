@@ -70,7 +70,7 @@ def tile_rows(
     places = _matrix(x, k, rows, x_step).T if turned else _matrix(x, rows, k, x_step)
     made = np.zeros((32 * _pieces(rows), 32 * _pieces(k)), np.float32)
     made[:rows, :k] = memory.read(x[0], places)
-    memory.write(out[0], out[1] + np.arange(made.size), made.reshape(-1), None)
+    _write_all(memory, out, made)
 
 
 def tile_columns(
@@ -87,8 +87,7 @@ def tile_columns(
     places = _matrix(y, n, k, y_step).T if turned else _matrix(y, k, n, y_step)
     made = np.zeros((32 * _pieces(k), 32 * _pieces(n)), np.float32)
     made[:k, :n] = memory.read(y[0], places)
-    made = made.reshape(-1, 2, _pieces(n), 32).transpose(2, 0, 3, 1)
-    memory.write(out[0], out[1] + np.arange(made.size), made.reshape(-1), None)
+    _write_all(memory, out, made.reshape(-1, 2, _pieces(n), 32).transpose(2, 0, 3, 1))
 
 
 def tile_product(
@@ -113,10 +112,83 @@ def tile_product(
     memory.write(z[0], places, result.reshape(-1), None)
 
 
+def tile_split_rows(
+    memory: BufferMemory,
+    dtype: DType,
+    turned: int,
+    rows: int,
+    k: int,
+    x: Place,
+    x_step: int,
+    out: Place,
+) -> None:
+    """Pack x of float16 as blocks [blocks, 32, steps, 2, 32]: two terms of each number."""
+    places = _matrix(x, k, rows, x_step).T if turned else _matrix(x, rows, k, x_step)
+    made = np.zeros((32 * _pieces(rows), 32 * _pieces(k)), np.float32)
+    made[:rows, :k] = memory.read(x[0], places)
+    _write_all(memory, out, _split(made.reshape(-1, 32)))
+
+
+def tile_split_columns(
+    memory: BufferMemory,
+    dtype: DType,
+    turned: int,
+    k: int,
+    n: int,
+    y: Place,
+    y_step: int,
+    out: Place,
+) -> None:
+    """Pack y of float16 as panels [panels, steps, 2, 16, 32, 2]: two terms of each number."""
+    places = _matrix(y, n, k, y_step).T if turned else _matrix(y, k, n, y_step)
+    made = np.zeros((32 * _pieces(k), 32 * _pieces(n)), np.float32)
+    made[:k, :n] = memory.read(y[0], places)
+    made = made.reshape(_pieces(k), 16, 2, _pieces(n), 32).transpose(3, 0, 1, 4, 2)
+    _write_all(memory, out, _split(made.reshape(-1, 16 * 32 * 2)))
+
+
+def _split(numbers: NDArray) -> NDArray:
+    """Return two bfloat16 terms of float16 numbers, as `matrix_tiles.py` says: [.., 2, ..]."""
+    below = numbers * np.float32(1 - 2.0**-9)
+    first = (below.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    rest = numbers - first
+    return np.stack([first, np.where(np.isnan(rest), numbers, rest)], 1)
+
+
+def _write_all(memory: BufferMemory, out: Place, made: NDArray) -> None:
+    memory.write(out[0], out[1] + np.arange(made.size), made.reshape(-1), None)
+
+
+def tile_split_product(
+    memory: BufferMemory,
+    dtype: DType,
+    steps: int,
+    blocks: int,
+    panels: int,
+    more: int,
+    x: Place,
+    y: Place,
+    z: Place,
+) -> None:
+    """Compute z [blocks * 32, panels * 32] = x y, + z for later parts, of numbers in two terms."""
+    rows, k, columns = 32 * blocks, 32 * steps, 32 * panels
+    left = memory.read(x[0], x[1] + np.arange(2 * rows * k)).reshape(rows, steps, 2, 32)
+    right = memory.read(y[0], y[1] + np.arange(2 * k * columns))
+    right = right.reshape(panels, steps, 2, 16, 32, 2).sum(2).transpose(1, 2, 4, 0, 3)
+    result = left.sum(2).reshape(rows, k) @ right.reshape(k, columns)
+    places = z[1] + np.arange(rows * columns)
+    if more:
+        result = result + memory.read(z[0], places).reshape(rows, columns)
+    memory.write(z[0], places, result.reshape(-1), None)
+
+
 ROUTINES: dict[str, Callable[..., None]] = {
     "gemm": gemm,
     "clock": clock,
     "tile_rows": tile_rows,
     "tile_columns": tile_columns,
     "tile_product": tile_product,
+    "tile_split_rows": tile_split_rows,
+    "tile_split_columns": tile_split_columns,
+    "tile_split_product": tile_split_product,
 }

@@ -2,18 +2,22 @@
 
 A declaration's `scan` rule says how (`handler.Scan`).  The axis is gone along in order; the axes
 after it are columns, of which a block has its carried numbers in registers; the axes before it, and
-the blocks, are shared between threads.
+the blocks, are shared between threads.  Along rows numbers come one by one: those of 16 bits are
+converted a piece of a row at a time, by vectors.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from talweg.core.dtypes import float32
 from talweg.lower.fusion.inline import InlineOperand, Inliner, is_plain
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import ScanRule, s
-from talweg.lower.ir.index import Axis, Index, flat, unflatten
-from talweg.lower.ir.loops import For, Kernel, Tile, Update
+from talweg.lower.ir.index import ZERO, Axis, Index, flat, unflatten
+from talweg.lower.ir.loops import Buffer, For, Kernel, Store, Tile, Update, load
+from talweg.passes.optimize.loop_products import HALVES
 from talweg.passes.specialize.program import Equation, Value
 
 if TYPE_CHECKING:
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 
 
 WIDTH = 64  # columns carried in registers
+PIECE = 256  # 16-bit numbers of a row that are converted together
+TOGETHER = 4  # such rows that are scanned side by side: one waits for each sum
 
 
 def scan(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
@@ -38,6 +44,16 @@ def scan(builder: LoweringBuilder, equation: Equation, name: str) -> list | None
     return [kernel]
 
 
+class ScannedPieces(NamedTuple):
+    """The rows that are scanned side by side, and memory for a piece of each."""
+
+    row: Axis
+    numbers: list[Index]  # of a row, along the axes before the scan
+    tile: Tile
+    wide: list[Buffer]
+    scanned: Buffer
+
+
 class _ScanLoops:
     def __init__(self, builder: LoweringBuilder, value: Value, plan: ScanRule, operands: list):
         self.builder, self.value, self.plan, self.operands = builder, value, plan, operands
@@ -49,6 +65,8 @@ class _ScanLoops:
 
     def all(self) -> list:
         """Emit the loops over blocks of columns and over the remainder."""
+        if self.columns == 1 and self.value.dtype in HALVES:
+            return self.all_rows()
         count, rest = divmod(self.columns, WIDTH)
         if self.columns < 2 * WIDTH:
             return self.block(Axis("b", 1), self.columns, 0)
@@ -81,3 +99,57 @@ class _ScanLoops:
         return wrap_in_loops(
             [*self.rows, block], [tile, *wrap_in_loops([step], body, "serial")], "parallel"
         )
+
+    def all_rows(self) -> list:
+        """Emit the pieces of rows of 16-bit numbers; what is carried is float32."""
+        extent, lead = self.value.dims[self.plan.axis], self.before[-1] if self.before else 1
+        count, threads = math.prod(self.before), self.builder.threads
+        fitting = [n for n in range(2, TOGETHER + 1) if lead % n == 0]
+        if threads > 1:  # a task for each at least
+            fitting = [n for n in fitting if count // n >= 2 * threads]
+        together = max(fitting, default=1)
+        row, outer = Axis("r", together), list(self.rows)
+        numbers = [*map(Index.of, self.rows)]
+        if self.before:
+            outer[-1] = Axis(outer[-1].name, lead // together)
+            numbers[-1] = Index.of(outer[-1]) * together + row
+        tile = Tile("carried", float32, (together,), self.plan.start)
+        size, new = min(PIECE, extent), self.builder.new
+        wide = [new("numbers", float32, (together, size), "scratch") for _ in self.operands]
+        scanned = new("scanned", float32, (together, size), "scratch")
+        pieces = ScannedPieces(row, numbers, tile, wide, scanned)
+        count, rest = divmod(extent, size)
+        piece = Axis("b", count)
+        body = self.piece(pieces, Index.of(piece) * size, size)
+        loops = wrap_in_loops([piece], body, "serial")
+        if rest:
+            loops += self.piece(pieces, Index(count * size), rest)
+        return wrap_in_loops(outer, [tile, *loops], "parallel")
+
+    def piece(self, pieces: ScannedPieces, first: Index, size: int) -> list:
+        """Emit the scan of `size` numbers of some rows, from number `first` on."""
+        plan, dims, row = self.plan, self.value.dims, pieces.row
+        tile, scanned = pieces.tile, pieces.scanned
+        lane, step, last = Axis("c", size), Axis("i", size), Axis("d", size)
+        begin = dims[plan.axis] - size - first if plan.reverse else first
+        at = size - 1 - Index.of(step) if plan.reverse else Index.of(step)
+
+        def index(lane: Axis) -> tuple:
+            places = (*pieces.numbers, begin + lane, ZERO)
+            return unflatten(flat(places, (*self.before, dims[plan.axis], 1)), dims)
+
+        def held(number: Index) -> Index:
+            return Index.of(row) * scanned.shape[1] + number
+
+        wide = [s.cast(x(*index(lane)), float32) for x in self.operands]
+        stores = [Store(to, held(Index.of(lane)), x) for to, x in zip(pieces.wide, wide)]
+        loops = wrap_in_loops([row], wrap_in_loops([lane], stores, "vector"), "serial")
+        lanes = (Index.of(row),)
+        elements = [load(buffer, held(at)) for buffer in pieces.wide]
+        body: list[Any] = [Update(tile, lanes, plan.step(tile.at(*lanes), first + step, *elements))]
+        store = Store(scanned, held(at), tile.at(*lanes))
+        body = [store, *body] if plan.exclusive else [*body, store]
+        loops += wrap_in_loops([step], wrap_in_loops([row], body, "unroll"), "serial")
+        value = s.cast(load(scanned, held(Index.of(last))), self.value.dtype)
+        results = self.builder.results(self.value, index(last), value)
+        return loops + wrap_in_loops([row], wrap_in_loops([last], results, "vector"), "serial")

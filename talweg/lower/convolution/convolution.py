@@ -9,8 +9,10 @@ On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
 * 3x3 filters with fewer products (`winograd.py`): 1.7 to 2.9 times as fast as
   the above, its filter gradients likewise, where `winograd_selection.py` expects a tenth at least;
 * bfloat16 where registers multiply matrices of it (`matrix_tiles.py`, `matrix_tiles_filters.py`);
-* groups of one or two channels (`depthwise.py`): memory is the limit, so 16-bit images are read as
-  they are.
+* groups of one or two channels (`depthwise.py`).
+
+16-bit images are read as they are, and converted where they are copied or transformed: memory is
+the limit of much that is computed between convolutions.
 
 Fewer results than a vector has lanes waste the rest: 3 channels reach 24 GFLOP/s.  Integers, short
 floats and empty arrays are left to the NumPy kernel.
@@ -34,7 +36,7 @@ from talweg.lower.convolution.winograd import Winograd
 from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters
 from talweg.lower.convolution.winograd_selection import choose, choose_filters
 from talweg.lower.fusion.loop_nests import guard_load, wrap_in_loops
-from talweg.lower.fusion.views import product_operands
+from talweg.lower.fusion.views import product_operands, short_operands
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, Kernel, Repeat
 from talweg.lower.ir.registers import registers
@@ -114,7 +116,7 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
         return guard_load(filters, offset, guard)
 
     residues = list(geometry.backward())
-    if _share_lines(residues, builder.buffer_of(g), equation.output, builder.threads):
+    if _share_lines(residues, equation.output, builder.threads):
         return _interleave(builder, residues, g, equation.output, weight, name)
     for number, windows in enumerate(residues):
         own = name if number == 0 else f"{name}_{number}"
@@ -137,7 +139,12 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
     return blocks
 
 
-def _share_lines(residues: list, source: Buffer, value: Value, threads: int) -> bool:
+def by_registers(value: Value) -> bool:
+    """Return whether a convolution's products are those of matrix registers."""
+    return short_operands(value.maker) is not None  # type: ignore[arg-type]
+
+
+def _share_lines(residues: list, value: Value, threads: int) -> bool:
     """Return whether residues are computed image by image: none is alone in a line of the cache.
 
     Else each of them takes all lines of the result from memory and writes them back.
@@ -145,7 +152,7 @@ def _share_lines(residues: list, source: Buffer, value: Value, threads: int) -> 
     size, one = value.dtype.size, residues[0]
     filters = sum([w.groups * w.width * w.reduced for w in residues]) * size
     image = math.prod(value.dims[1:]) * size
-    if len(residues) == 1 or source.dtype is not value.dtype or value.dims[-1] * size >= 2 * LINE:
+    if len(residues) == 1 or by_registers(value) or value.dims[-1] * size >= 2 * LINE:
         return False
     if one.batch < TASKS or image > IMAGE or filters > LARGE:
         return False
@@ -182,7 +189,7 @@ def _products(
     filters: those that `weight` reads, if they lie in memory as the windows have them.
     """
     source, dtype = builder.buffer_of(x), value.dtype
-    if source.dtype is not dtype and windows.reduced:
+    if by_registers(value) and windows.reduced:
         tile_builder = TileConvolution(builder, windows, source, value)
         return tile_builder.kernels(weight, len(value.dims) - 2, filters, name)
     blocks = choose(windows, dtype.size, builder.threads)
@@ -199,7 +206,7 @@ def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) ->
     windows = geometry_of(equation).forward()
     if windows.is_depthwise(lanes_of(equation.output)):
         return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
-    if x.dtype is not equation.output.dtype:
+    if by_registers(equation.output):
         return TileFilterGradient(builder, windows, x, g, equation.output).kernels(name)
     blocks = choose_filters(windows, equation.output.dtype.size)
     if blocks is not None:

@@ -33,7 +33,8 @@ class DirectConvolution(PaddedInput):
     """The builder of the kernels of one `Windows`."""
 
     def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
-        super().__init__(builder, windows, source, value, _parts(windows, value.dtype.size))
+        parts = _parts(windows, value.dtype.size)
+        super().__init__(builder, windows, source, value, parts, dtype=value.dtype)
         lanes = registers().lanes(value.dtype.size)
         tallest = [self._tallest(width) for _, _, width in widths(windows.width, lanes)]
         columns, heights = windows.lines[-1].outs, self._heights()

@@ -229,11 +229,14 @@ class FilterGradient:
             if panel.copy is None:
                 continue
             lane = Axis("l", panel.width)
-            one = load(self.g, there * filters + panel.channel + lane)
+            one = self._of_g(there * filters + panel.channel + lane)
             target = (Index.of(panel.axis) * self.places + here) * panel.width + lane
             stores = wrap_in_loops([lane], [Store(panel.copy, target, one)], "vector")
             body += stores if alone else wrap_in_loops([panel.axis], stores, "serial")
         return wrap_in_loops([image, axis], body, "serial") if body else []
+
+    def _of_g(self, index: Index) -> Expr:
+        return s.cast(load(self.g, index), self.value.dtype)
 
     # -- tiles
 
@@ -277,7 +280,7 @@ class FilterGradient:
             self.copy, self._place(at, taps, panel.group * windows.depth + channel_in_layer)
         )
         if panel.copy is None:
-            product = product * load(self.g, self._place_of_g(at) * value.dims[-1] + channel + n)
+            product = product * self._of_g(self._place_of_g(at) * value.dims[-1] + channel + n)
         else:
             offset = flat(at, tuple([axis.extent for axis in places]))
             offset = Index.of(panel.axis) * self.places + offset

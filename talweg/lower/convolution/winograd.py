@@ -174,6 +174,7 @@ class Winograd:
             self.form.spread_input,
             layers_of(windows.depth),
             kind,
+            value.dtype,
         )
         self.step = apart(blocks.tiles * self.filters.columns, value.dtype.size)
         shape = (self.form.products, self.step)
@@ -266,7 +267,7 @@ class Winograd:
         place = self.tiles.read(Index.of(i) + first, Index.of(j) + second) + channel
         taps = self.filters.taps(Index.of(first), Index.of(second))
         weight = self.weight(taps, Index.of(channel), ZERO, Index.of(lane), None)
-        product = load(self.tiles.read_from, place) * weight
+        product = self.tiles.element(place) * weight
         return plain(self.results, [i, j, lane, first, second, channel], product)
 
     def _handing_over(self) -> list:

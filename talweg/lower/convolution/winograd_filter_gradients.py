@@ -64,6 +64,7 @@ class WinogradFilters:
             form.spread_input,
             layers_of(windows.depth),
             "temporary",
+            value.dtype,
         )
         self.cotangents = TransformedTiles(
             builder,
@@ -73,6 +74,7 @@ class WinogradFilters:
             form.spread_results,
             panels_of(windows.width, size),
             "temporary",
+            value.dtype,
         )
         self.columns = sum([one.count * one.width for one in self.cotangents.panels])
         self.step = apart(windows.depth * self.columns, size)

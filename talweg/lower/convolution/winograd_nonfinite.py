@@ -48,5 +48,6 @@ def plain_filters(windows: Windows, x: Buffer, g: Buffer, results: Buffer, chann
     first, second = windows.lines
     where = flat((Index.of(image), *at), (0, first.size, second.size)) * windows.channels + channel
     there = flat((Index.of(image), *map(Index.of, places)), (0, first.outs, second.outs))
-    product = guard_load(x, where, s.all(*inside)) * load(g, there * windows.width + lane)
+    element = s.cast(guard_load(x, where, s.all(*inside)), results.dtype)
+    product = element * s.cast(load(g, there * windows.width + lane), results.dtype)
     return plain(results, [*taps, lane, image, *places], product)

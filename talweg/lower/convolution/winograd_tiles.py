@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from talweg.core.dtypes import DType
 from talweg.lower.convolution.filter_panels import widths
 from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import copy_padded
 from talweg.lower.convolution.winograd_selection import WinogradBlocking
 from talweg.lower.convolution.winograd_transforms import Matrix, WinogradTransform, spread
 from talweg.lower.fusion.loop_nests import wrap_in_loops
+from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, load
 from talweg.lower.ir.registers import registers
@@ -126,7 +128,7 @@ class TransformedTiles:
     """The transform of a block's tiles in `source` by `matrix`, on both axes.
 
     `windows` are those of whole tiles, some of which may reach over the end of `source`; `kind` is
-    that of the buffers.
+    that of the buffers, `dtype` theirs, to which numbers are converted.
     """
 
     def __init__(
@@ -138,11 +140,13 @@ class TransformedTiles:
         matrix: Matrix,
         panels: list[TilePanels],
         kind: str,
+        dtype: DType,
     ):
         self.builder, self.block, self.source, self.windows = builder, block, source, windows
+        self.dtype = dtype
         self.matrix, self.panels = matrix, panels
         self.form: WinogradTransform = block.blocks.form
-        tiles, dtype = block.blocks.tiles, source.dtype
+        tiles = block.blocks.tiles
         self.step = apart(tiles * sum([one.count * one.width for one in panels]), dtype.size)
         shape = (self.form.products, self.step)
         self.buffer: Buffer = builder.new("tiles", dtype, shape, kind)
@@ -153,10 +157,9 @@ class TransformedTiles:
             shape = (block.blocks.images, *spans, windows.channels)
             self.copy = builder.new("padded", dtype, shape, kind)
 
-    @property
-    def read_from(self) -> Buffer:
-        """The buffer that tiles are read from."""
-        return self.source if self.copy is None else self.copy
+    def element(self, index: Index) -> Expr:
+        """Return the number at an index of what tiles are read from."""
+        return s.cast(load(self.source if self.copy is None else self.copy, index), self.dtype)
 
     def kernels(self, name: str, names: tuple) -> list[Kernel]:
         """Build the kernels in which all threads transform the tiles together."""
@@ -188,7 +191,7 @@ class TransformedTiles:
 
     def transforming(self, kind: str = "serial") -> list:
         """Emit the transform of the tiles."""
-        source, size = self.read_from, len(self.matrix[0])
+        size = len(self.matrix[0])
         statements: list[Any] = []
         for one in self.panels:
             panel, lane = Axis("p", one.count), Axis("k", one.used)
@@ -196,7 +199,7 @@ class TransformedTiles:
             start = self.place(one, Index.of(panel), self.block.tile()) + lane
 
             def read(i: int, j: Index, channel: Index = channel) -> Expr:
-                return load(source, self.read(i, j) + channel)
+                return self.element(self.read(i, j) + channel)
 
             def store(i: Index, j: int, value: Expr, start: Index = start) -> Store:
                 return Store(self.buffer, start + (i * self.form.size + j) * self.step, value)

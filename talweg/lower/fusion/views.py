@@ -6,20 +6,22 @@ and reshapes, where rows and columns still lie at constant strides (`matrix_view
 
 from __future__ import annotations
 
+import math
+
 from talweg.core.dtypes import DType, bfloat16, float32
 from talweg.core.roles import Trait
-from talweg.lower.convolution.geometry import geometry_of
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Expr
 from talweg.lower.ir.registers import registers
-from talweg.passes.optimize.loop_products import rounds, widens
+from talweg.passes.optimize.loop_products import HALVES, rounds, widens
 from talweg.passes.specialize.program import Equation, Value
 from talweg.prims import arithmetic
 
 SEEN = frozenset((Trait.SAME_MEMORY, Trait.MATRICES_IN_PLACE))
 BLAS = frozenset(("float32", "float64"))
 FEWEST, NARROWEST = 2, 8  # rows; columns, and numbers of k: of products by matrix registers
+FEWEST_SPLIT = 32  # rows and columns of float16, which take four times the work
 LARGEST = 7 << 20  # bytes of y in products by loops
 LEAST_ROWS = 48  # of x, that a copy of a larger y is worth while for
 
@@ -119,25 +121,31 @@ def is_product(equation: Equation) -> bool:
 
 
 def short_operands(equation: Equation) -> list[Value] | None:
-    """Return the bfloat16 values whose casts are operands of a product or convolution.
+    """Return the 16-bit values whose casts are operands of a product or convolution.
 
     None for others, and where no matrix registers multiply these.
     """
     way = SHORT.get(equation.prim.lowering.get("call", ""))
     if way is None or not registers().matrix_tiles or equation.output.dtype is not float32:
         return None
-    if not way(equation):
+    found = [value for value in map(before_cast, equation.inputs) if value is not None]
+    if len(found) < len(equation.inputs) or len({value.dtype for value in found}) > 1:
         return None
-    found = [before_cast(value) for value in equation.inputs]
-    return [value for value in found if value is not None] if all(found) else None
+    return found if way(equation, found[0].dtype) else None
 
 
-def _product_fits(equation: Equation) -> bool:
+def _product_fits(equation: Equation, dtype: DType) -> bool:
     x, y = equation.inputs
-    return min(x.dims[-2:]) >= FEWEST and min(x.dims[-1], y.dims[-1]) >= NARROWEST
+    if min(x.dims[-2:]) < FEWEST or min(x.dims[-1], y.dims[-1]) < NARROWEST:
+        return False
+    one = y.size == math.prod(y.dims[-2:])  # then matrices of x are one tall matrix
+    rows = math.prod(x.dims[:-1]) if one else x.dims[-2]
+    return dtype is bfloat16 or min(rows, y.dims[-1]) >= FEWEST_SPLIT
 
 
-def _convolution_fits(equation: Equation) -> bool:
+def _convolution_fits(equation: Equation, dtype: DType) -> bool:
+    if dtype is not bfloat16:  # split numbers would be gathered for each tap
+        return False
     sizes = [value.size for value in (*equation.inputs, equation.output)]
     if equation.params["groups"] != 1 or not all(sizes):
         return False
@@ -148,11 +156,11 @@ SHORT = {"matmul": _product_fits, "convolution": _convolution_fits}
 
 
 def before_cast(value: Value) -> Value | None:
-    """Return the bfloat16 value whose cast this one is, None for any other."""
+    """Return the 16-bit value whose cast this one is, None for any other."""
     maker = value.maker
     if value.content is not None or maker is None or maker.prim is not arithmetic.cast:
         return None
-    return maker.inputs[0] if maker.inputs[0].dtype is bfloat16 else None
+    return maker.inputs[0] if maker.inputs[0].dtype in HALVES else None
 
 
 def product_operands(equation: Equation) -> list[Value]:
@@ -161,11 +169,8 @@ def product_operands(equation: Equation) -> list[Value]:
 
 
 def _converted_operands(equation: Equation) -> list[Value] | None:
-    """Return the operands of a depthwise convolution, with 16-bit images before their casts."""
-    if equation.prim.lowering.get("call") != "convolution" or equation.params["groups"] == 1:
-        return None
-    lanes = registers().lanes(equation.output.dtype.size)
-    if not equation.output.size or not geometry_of(equation).forward().is_depthwise(lanes):
+    """Return the operands of a convolution, with 16-bit images before their casts."""
+    if equation.prim.lowering.get("call") != "convolution" or not equation.output.size:
         return None
     filters = None if equation.prim.name == "convolution_filter_gradient" else equation.inputs[1]
     return [x if x is filters else _before_widening(x) for x in equation.inputs]

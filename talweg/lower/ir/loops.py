@@ -332,7 +332,8 @@ class Call:
     `gemm(transpose x, transpose y, m, n, k, alpha, x, ldx, y, ldy, beta, z, ldz)` is row-major:
     z [m, n] = alpha x y + beta z, with x [m, k] and y [k, n] after transposition; the dtype is
     that of z.  `tile_rows`, `tile_columns` and `tile_product` multiply by matrix registers
-    (`execute/llvm/runtime/matrix_tiles.py`); others: `execute/llvm/runtime/routines.py`.
+    (`execute/llvm/runtime/matrix_tiles.py`; float16: `tile_split_rows` and so on); others:
+    `execute/llvm/runtime/routines.py`.
     """
 
     __slots__ = ("arguments", "reads", "routine", "writes")

@@ -1,10 +1,13 @@
-"""Products of bfloat16 matrices by the processor's matrix registers (AMX), with float32 sums.
+"""Products of 16-bit matrices by the processor's matrix registers (AMX), with float32 sums.
 
 An equation that multiplies two matrices in float32 which are casts of bfloat16 ones reads these
 themselves: they are put into the order of the registers as they are
 (`execute/llvm/runtime/matrix_tiles.py`), y all at once, x a block of rows at a time, and nothing is
 stored as float32 but a block of sums, from which everything that follows is computed (Goto and van
 de Geijn 2008: a block of x and a group of y's panels stay in the second cache).
+
+The numbers of float16 matrices are split into two of bfloat16 on the way (`tile_split_rows`); four
+products take their places, which are exact, as those of float32 are.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from talweg.core.dtypes import bfloat16, float32
+from talweg.core.dtypes import bfloat16, float16, float32
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared
 from talweg.lower.ir.index import ZERO, Axis, Index, flat, unflatten
@@ -54,6 +57,8 @@ class MatrixTileProduct:
 
     def __init__(self, builder: LoweringBuilder, product: Product):
         self.builder, self.product = builder, product
+        self.terms = 2 if product.x.buffer.dtype is float16 else 1  # that a number is split into
+        self.prefix = "tile_split" if self.terms == 2 else "tile"
         count, threads = product.count, builder.threads
         work = count * product.rows * product.n * product.k
         few = count == 1 or (threads > 1 and count < 2 * threads)
@@ -66,7 +71,7 @@ class MatrixTileProduct:
             first = self.parts[0]
             self.parts = [SpanRun(first.size * i, 1, first.size) for i in range(first.count)]
         longest = max([part.pieces for part in self.parts])
-        group = max(1, min(self.panels, GROUP_BYTES // (2 * SIDE * SIDE * longest)))
+        group = max(1, min(self.panels, GROUP_BYTES // (2 * SIDE * SIDE * self.terms * longest)))
         blocks = min(BLOCKS, -(-product.rows // SIDE))
         if self.shared:
             while blocks > 1 and self._tasks(blocks, group) < 2 * threads:
@@ -74,9 +79,11 @@ class MatrixTileProduct:
             while group > 1 and self._tasks(blocks, group) < threads:
                 group = -(-group // 2)
         self.rows, self.columns = spans(product.rows, SIDE * blocks), spans(product.n, SIDE * group)
-        self.left: Buffer = builder.new("rows", bfloat16, (blocks, SIDE, longest * SIDE), "scratch")
+        shape = (blocks, SIDE, longest * self.terms * SIDE)
+        self.left: Buffer = builder.new("rows", bfloat16, shape, "scratch")
         self.sums: Buffer = builder.new("sums", float32, (blocks * SIDE, group * SIDE), "scratch")
-        self.size = self.panels * SIDE * SIDE * sum([part.pieces for part in self.parts])
+        steps = sum([part.pieces for part in self.parts])
+        self.size = self.panels * SIDE * SIDE * self.terms * steps
 
     def _tasks(self, blocks: int, group: int) -> int:
         rows = -(-self.product.rows // (SIDE * blocks))
@@ -167,12 +174,12 @@ class MatrixTileProduct:
             Index(y.view.stride),
             Pointer(right, number + self._place(part, panel)),
         ]
-        return Call("tile_columns", arguments, (y.buffer,), (right,))
+        return Call(f"{self.prefix}_columns", arguments, (y.buffer,), (right,))
 
     def _place(self, part: SpanRun, panel: Index) -> Index:
         """Return the index of a panel, within those of one product."""
-        before = self.panels * part.first * SIDE
-        return panel * (part.pieces * SIDE * SIDE) + before
+        before = self.panels * part.first * SIDE * self.terms
+        return panel * (part.pieces * SIDE * SIDE * self.terms) + before
 
     # -- blocks of results
 
@@ -201,14 +208,15 @@ class MatrixTileProduct:
                 Index(x.view.stride),
                 Pointer(self.left),
             ]
-            body.append(Call("tile_rows", arguments, (x.buffer,), (self.left,)))
+            body.append(Call(f"{self.prefix}_rows", arguments, (x.buffer,), (self.left,)))
             arguments = [
                 *map(Index, (part.pieces, rows.pieces, columns.pieces, int(part.first > 0))),
                 Pointer(self.left),
                 Pointer(right, number + self._place(part, panel)),
                 Pointer(self.sums),
             ]
-            body.append(Call("tile_product", arguments, (self.left, right), (self.sums,)))
+            reads = (self.left, right)
+            body.append(Call(f"{self.prefix}_product", arguments, reads, (self.sums,)))
         m, n = Axis("m", rows.size), Axis("n", columns.size)
         offset = product.number() * (product.rows * product.n) + (row + m) * product.n + column + n
         total = load(self.sums, Index.of(m) * (columns.pieces * SIDE) + n)

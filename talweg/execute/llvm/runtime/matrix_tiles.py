@@ -1,4 +1,4 @@
-"""Routines of bfloat16 matrix products with float32 sums, by matrix registers (AMX).
+"""Routines of matrix products of 16-bit floats with float32 sums, by matrix registers (AMX).
 
 AMX (Intel, "Architecture Instruction Set Extensions Programming Reference", chapter 3) has eight
 registers of 16 rows of 64 bytes; TDPBF16PS adds the product of 16 x 32 and 32 x 16 numbers to
@@ -15,6 +15,13 @@ A step is 32 numbers of k; what is missing to whole blocks, panels and steps is 
 the matrix lies in memory as its transpose.  Numbers and sums below float32's normal range count as
 0 in these registers.
 
+The routines `tile_split_...` take float16: a number is the sum of two of bfloat16, and a product
+the sum of four, without an error (Henry, Tang and Heinecke 2019, "Leveraging the bfloat16
+artificial intelligence datatype for higher-precision computations").  They are packed side by
+side: [.., steps, 2, 32] and [panels, steps, 2, 16, 32, 2].  Both have the sign of the number, and
+only those of 0 are 0: then the four products of an infinite number are what its product is.  So
+the first is the number times 1 - 2^-9, cut off to 8 bits; 4 bits are left for the second.
+
 A process has to ask Linux for the registers (`request_tiles`).  Where they are not to be had
 vectors do the same work (`_PLAIN`), so that code from the disk is right everywhere.
 """
@@ -26,13 +33,17 @@ import functools
 import platform
 import sys
 
+from talweg.execute.llvm.runtime import matrix_tile_packing as packing
+
 EXPORTS = (
     "talweg_tile_rows_bfloat16",
     "talweg_tile_columns_bfloat16",
     "talweg_tile_product_float32",
+    "talweg_tile_split_rows_bfloat16",
+    "talweg_tile_split_columns_bfloat16",
+    "talweg_tile_split_product_float32",
 )
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18
-COUNT = 16  # rows of a register, and words in a row
 
 
 @functools.cache
@@ -45,10 +56,17 @@ def request_tiles() -> bool:
 
 
 def text(registers: bool) -> str:
-    """Return the module of the three routines, with the matrix registers or without."""
-    packers = [_packer(strided, transposed) for strided in (0, 1) for transposed in (0, 1)]
-    product = _REGISTERS.replace("$CONFIGURATION", _configuration()) if registers else _PLAIN
-    return "\n".join([_DECLARED, *packers, _ROWS, _COLUMNS, product])
+    """Return the module of the routines, with the matrix registers or without."""
+    parts = [packing.text()]
+    begin = end = ""
+    if registers:
+        begin, end = "call void @llvm.x86.ldtilecfg(ptr @configuration)", _RELEASE
+        parts.append(_REGISTERS.replace("$CONFIGURATION", _configuration()))
+        parts += [_register_block(split) for split in (0, 1)]
+    else:
+        parts += [_PLAIN, _PLAIN_SPLIT]
+    product = _BLOCKS.replace("$BEGIN", begin).replace("$END", end)
+    return "\n".join([*parts, *[packing.with_terms(product, split) for split in (0, 1)]])
 
 
 def _configuration() -> str:
@@ -61,217 +79,47 @@ def _configuration() -> str:
     return "".join([f"\\{byte:02X}" for byte in made])
 
 
-def _packer(strided: int, transposed: int) -> str:
-    """Return the packing of one register's 16 x 16 words; `strided`: pairs span two rows.
+def _register_block(split: int) -> str:
+    """Return the function that makes a block of 32 x 32 sums, in registers 0 to 3.
 
-    `others` and `ks` are how many numbers there are in both directions; 16 and 32 are taken.
+    Registers 4 and 5 are of x, 6 and 7 of y.  Of the four pairs of terms one follows the other
+    that differs by one term, so that two registers are loaded for each.
     """
-    lines = [
-        f"define private void @pack{strided}{transposed}(ptr %from, i64 %step, i64 %others, "
-        "i64 %ks, ptr %to, i64 %to.step) {",
-        "  %lanes = call i64 @limited(i64 %" + ("others, i64 16)" if strided else "ks, i64 32)"),
-    ]
-    width = 16 if strided else 32
-    numbers = ", ".join([f"i64 {i}" for i in range(width)])
-    lines += [
-        f"  %one = insertelement <{width} x i64> poison, i64 %lanes, i64 0",
-        f"  %all = shufflevector <{width} x i64> %one, <{width} x i64> poison, "
-        f"<{width} x i32> zeroinitializer",
-        f"  %mask = icmp slt <{width} x i64> <{numbers}>, %all",
-    ]
-    rows = 2 * COUNT if strided else COUNT
-    for row in range(rows):
-        lines += _load_row(row, width, "ks" if strided else "others")
-    for row in range(COUNT):
-        if strided:
-            low, high = f"%r{2 * row}", f"%r{2 * row + 1}"
-            lines += [
-                f"  %low{row} = zext <16 x i16> {low} to <16 x i32>",
-                f"  %wide{row} = zext <16 x i16> {high} to <16 x i32>",
-                f"  %high{row} = shl <16 x i32> %wide{row}, splat (i32 16)",
-                f"  %v0.{row} = or <16 x i32> %low{row}, %high{row}",
-            ]
-        else:
-            lines.append(f"  %v0.{row} = bitcast <32 x i16> %r{row} to <16 x i32>")
-    stage = _transpose_words(lines) if transposed else 0
-    for row in range(COUNT):
-        lines += [
-            f"  %o{row} = mul i64 %to.step, {row}",
-            f"  %t{row} = getelementptr i8, ptr %to, i64 %o{row}",
-            f"  store <16 x i32> %v{stage}.{row}, ptr %t{row}, align 4",
-        ]
-    return "\n".join([*lines, "  ret void", "}"])
+    lines: list[str] = []
+    pairs = ((0, 0), (2, 0), (2, 2), (0, 2)) if split else ((0, 0),)
+    held: tuple = (None, None)
+    for x, y in pairs:
+        new_x, new_y = x != held[0], y != held[1]
+        held = x, y
+        if new_y:
+            lines.append(_load_tile(6, f"%y.{y}", "128"))
+        if new_x:
+            lines.append(_load_tile(4, f"%x.{x}", "%x.step"))
+        if new_y:
+            lines.append(_load_tile(7, f"%y.{y + 1}", "128"))
+        lines.append(_multiply_tiles(0))
+        if new_x:
+            lines.append(_load_tile(5, f"%x.{x + 1}", "%x.step"))
+        lines += [_multiply_tiles(sums) for sums in (1, 2, 3)]
+    return packing.with_terms(_REGISTER_BLOCK.replace("$PRODUCTS", "\n".join(lines)), split)
 
 
-def _load_row(row: int, width: int, limit: str) -> list[str]:
-    """Emit the load of a row, of zeros where it is absent."""
-    kind = f"<{width} x i16>"
-    return [
-        f"  %there{row} = icmp sgt i64 %{limit}, {row}",
-        f"  %m{row} = select i1 %there{row}, <{width} x i1> %mask, <{width} x i1> zeroinitializer",
-        f"  %s{row} = mul i64 %step, {row}",
-        f"  %a{row} = getelementptr i8, ptr %from, i64 %s{row}",
-        f"  %r{row} = call {kind} @llvm.masked.load.v{width}i16.p0(ptr align 2 %a{row}, "
-        f"<{width} x i1> %m{row}, {kind} zeroinitializer)",
-    ]
+def _load_tile(register: int, pointer: str, step: str) -> str:
+    return f"  call void @llvm.x86.tileloadd64(i8 {register}, ptr {pointer}, i64 {step})"
 
 
-def _transpose_words(lines: list[str]) -> int:
-    """Return the transpose of 16 x 16 words: halves change places, then quarters, and so on."""
-    stage, distance = 0, COUNT // 2
-    while distance:
-        for row in range(COUNT):
-            if row & distance:
-                continue
-            first, second = f"%v{stage}.{row}", f"%v{stage}.{row + distance}"
-            for target, high in ((row, 0), (row + distance, distance)):
-                mask = [
-                    (lane & ~distance | high) + (COUNT if lane & distance else 0)
-                    for lane in range(COUNT)
-                ]
-                order = ", ".join([f"i32 {source}" for source in mask])
-                lines.append(
-                    f"  %v{stage + 1}.{target} = shufflevector <16 x i32> {first}, "
-                    f"<16 x i32> {second}, <16 x i32> <{order}>"
-                )
-        stage, distance = stage + 1, distance // 2
-    return stage
+def _multiply_tiles(sums: int) -> str:
+    return f"  call void @llvm.x86.tdpbf16ps(i8 {sums}, i8 {4 + sums // 2}, i8 {6 + sums % 2})"
 
-
-_DECLARED = """
-declare <16 x i16> @llvm.masked.load.v16i16.p0(ptr, <16 x i1>, <16 x i16>)
-declare <32 x i16> @llvm.masked.load.v32i16.p0(ptr, <32 x i1>, <32 x i16>)
-declare i64 @llvm.smin.i64(i64, i64)
-
-define private i64 @limited(i64 %count, i64 %most) alwaysinline {
-  %found = call i64 @llvm.smin.i64(i64 %count, i64 %most)
-  ret i64 %found
-}
-
-define private i64 @pieces(i64 %count) alwaysinline {
-  %more = add i64 %count, 31
-  %found = lshr i64 %more, 5
-  ret i64 %found
-}
-"""
-
-_ROWS = """
-define void @talweg_tile_rows_bfloat16(i64 %turned, i64 %rows, i64 %k, ptr %x, i64 %x.step,
-    ptr %out) {
-entry:
-  %steps = call i64 @pieces(i64 %k)
-  %blocks = call i64 @pieces(i64 %rows)
-  %groups = shl i64 %blocks, 1
-  %is.turned = icmp ne i64 %turned, 0
-  %step = shl i64 %x.step, 1
-  %by.group = select i1 %is.turned, i64 32, i64 %step
-  %by.step = select i1 %is.turned, i64 %step, i64 2
-  %to.step = shl i64 %steps, 6
-  br label %group
-group:
-  %g = phi i64 [0, %entry], [%g.next, %group.end]
-  %first = shl i64 %g, 4
-  %others = sub i64 %rows, %first
-  %from.row = mul i64 %first, %step
-  %from.column = shl i64 %first, 1
-  %from.group = select i1 %is.turned, i64 %from.column, i64 %from.row
-  %to.group = mul i64 %first, %to.step
-  br label %step.begin
-step.begin:
-  %s = phi i64 [0, %group], [%s.next, %step.end]
-  %k.first = shl i64 %s, 5
-  %ks = sub i64 %k, %k.first
-  %from.k = mul i64 %k.first, %by.step
-  %from.at = add i64 %from.group, %from.k
-  %from = getelementptr i8, ptr %x, i64 %from.at
-  %to.k = shl i64 %s, 6
-  %to.at = add i64 %to.group, %to.k
-  %to = getelementptr i8, ptr %out, i64 %to.at
-  br i1 %is.turned, label %other, label %straight
-straight:
-  call void @pack00(ptr %from, i64 %step, i64 %others, i64 %ks, ptr %to, i64 %to.step)
-  br label %step.end
-other:
-  call void @pack11(ptr %from, i64 %step, i64 %others, i64 %ks, ptr %to, i64 %to.step)
-  br label %step.end
-step.end:
-  %s.next = add i64 %s, 1
-  %more.steps = icmp ult i64 %s.next, %steps
-  br i1 %more.steps, label %step.begin, label %group.end
-group.end:
-  %g.next = add i64 %g, 1
-  %more.groups = icmp ult i64 %g.next, %groups
-  br i1 %more.groups, label %group, label %done
-done:
-  ret void
-}
-"""
-
-_COLUMNS = """
-define void @talweg_tile_columns_bfloat16(i64 %turned, i64 %k, i64 %n, ptr %y, i64 %y.step,
-    ptr %out) {
-entry:
-  %steps = call i64 @pieces(i64 %k)
-  %panels = call i64 @pieces(i64 %n)
-  %is.turned = icmp ne i64 %turned, 0
-  %step = shl i64 %y.step, 1
-  %by.column = select i1 %is.turned, i64 %step, i64 2
-  %by.k = select i1 %is.turned, i64 2, i64 %step
-  br label %panel
-panel:
-  %p = phi i64 [0, %entry], [%p.next, %panel.end]
-  %to.panel = mul i64 %p, %steps
-  br label %step.begin
-step.begin:
-  %s = phi i64 [0, %panel], [%s.next, %step.end]
-  %k.first = shl i64 %s, 5
-  %ks = sub i64 %k, %k.first
-  %from.k = mul i64 %k.first, %by.k
-  %to.number = add i64 %to.panel, %s
-  %to.step = shl i64 %to.number, 11
-  br label %half
-half:
-  %h = phi i64 [0, %step.begin], [1, %half.end]
-  %p.first = shl i64 %p, 5
-  %h.first = shl i64 %h, 4
-  %first = add i64 %p.first, %h.first
-  %others = sub i64 %n, %first
-  %from.column = mul i64 %first, %by.column
-  %from.at = add i64 %from.k, %from.column
-  %from = getelementptr i8, ptr %y, i64 %from.at
-  %to.half = shl i64 %h, 6
-  %to.at = add i64 %to.step, %to.half
-  %to = getelementptr i8, ptr %out, i64 %to.at
-  br i1 %is.turned, label %other, label %straight
-straight:
-  call void @pack10(ptr %from, i64 %step, i64 %others, i64 %ks, ptr %to, i64 128)
-  br label %half.end
-other:
-  call void @pack01(ptr %from, i64 %step, i64 %others, i64 %ks, ptr %to, i64 128)
-  br label %half.end
-half.end:
-  %more.halves = icmp eq i64 %h, 0
-  br i1 %more.halves, label %half, label %step.end
-step.end:
-  %s.next = add i64 %s, 1
-  %more.steps = icmp ult i64 %s.next, %steps
-  br i1 %more.steps, label %step.begin, label %panel.end
-panel.end:
-  %p.next = add i64 %p, 1
-  %more.panels = icmp ult i64 %p.next, %panels
-  br i1 %more.panels, label %panel, label %done
-done:
-  ret void
-}
-"""
 
 # Loops over the blocks and panels; `@block` makes one of 32 x 32.
 _BLOCKS = """
-define void @talweg_tile_product_float32(i64 %steps, i64 %blocks, i64 %panels, i64 %more, ptr %x,
-    ptr %y, ptr %z) {
+define void @talweg_tile_$SPLITproduct_float32(i64 %steps, i64 %blocks, i64 %panels,
+    i64 %more, ptr %x, ptr %y, ptr %z) {
 entry:
   %again = icmp ne i64 %more, 0
-  %x.block = shl i64 %steps, 11
+  %x.block = shl i64 %steps, $STEP
+  %x.step = shl i64 %steps, $ROW
   %z.step = shl i64 %panels, 7
   %z.block = shl i64 %z.step, 5
   $BEGIN
@@ -289,7 +137,8 @@ block:
   %z.row = mul i64 %b, %z.block
   %z.at = add i64 %z.row, %z.column
   %z.here = getelementptr i8, ptr %z, i64 %z.at
-  call void @block(i64 %steps, i1 %again, ptr %x.here, ptr %y.here, ptr %z.here, i64 %z.step)
+  call void @$SPLITblock(i64 %steps, i1 %again, ptr %x.here, i64 %x.step, ptr %y.here,
+    ptr %z.here, i64 %z.step)
   %b.next = add i64 %b, 1
   %more.blocks = icmp ult i64 %b.next, %blocks
   br i1 %more.blocks, label %block, label %panel.end
@@ -312,10 +161,12 @@ declare void @llvm.x86.tilestored64(i8, ptr, i64)
 declare void @llvm.x86.tdpbf16ps(i8, i8, i8)
 
 @configuration = private constant [64 x i8] c"$CONFIGURATION", align 64
+"""
 
-define private void @block(i64 %steps, i1 %again, ptr %x, ptr %y, ptr %z, i64 %z.step) {
+_REGISTER_BLOCK = """
+define private void @$SPLITblock(i64 %steps, i1 %again, ptr %x, i64 %x.step, ptr %y, ptr %z,
+    i64 %z.step) {
 entry:
-  %x.step = shl i64 %steps, 6
   %x.second = shl i64 %x.step, 4
   %z.half = shl i64 %z.step, 4
   %z.1 = getelementptr i8, ptr %z, i64 64
@@ -336,20 +187,17 @@ clear:
   br label %step
 step:
   %s = phi i64 [0, %load], [0, %clear], [%s.next, %step]
-  %x.at = shl i64 %s, 6
+  %x.at = shl i64 %s, $ROW
   %x.0 = getelementptr i8, ptr %x, i64 %x.at
   %x.1 = getelementptr i8, ptr %x.0, i64 %x.second
-  %y.at = shl i64 %s, 11
+  %x.2 = getelementptr i8, ptr %x.0, i64 64
+  %x.3 = getelementptr i8, ptr %x.1, i64 64
+  %y.at = shl i64 %s, $STEP
   %y.0 = getelementptr i8, ptr %y, i64 %y.at
   %y.1 = getelementptr i8, ptr %y.0, i64 64
-  call void @llvm.x86.tileloadd64(i8 6, ptr %y.0, i64 128)
-  call void @llvm.x86.tileloadd64(i8 4, ptr %x.0, i64 %x.step)
-  call void @llvm.x86.tileloadd64(i8 7, ptr %y.1, i64 128)
-  call void @llvm.x86.tdpbf16ps(i8 0, i8 4, i8 6)
-  call void @llvm.x86.tileloadd64(i8 5, ptr %x.1, i64 %x.step)
-  call void @llvm.x86.tdpbf16ps(i8 1, i8 4, i8 7)
-  call void @llvm.x86.tdpbf16ps(i8 2, i8 5, i8 6)
-  call void @llvm.x86.tdpbf16ps(i8 3, i8 5, i8 7)
+  %y.2 = getelementptr i8, ptr %y.0, i64 2048
+  %y.3 = getelementptr i8, ptr %y.0, i64 2112
+$PRODUCTS
   %s.next = add i64 %s, 1
   %more = icmp ult i64 %s.next, %steps
   br i1 %more, label %step, label %done
@@ -360,16 +208,15 @@ done:
   call void @llvm.x86.tilestored64(i8 3, ptr %z.3, i64 %z.step)
   ret void
 }
-""" + _BLOCKS.replace("$BEGIN", "call void @llvm.x86.ldtilecfg(ptr @configuration)").replace(
-    "$END", "call void @llvm.x86.tilerelease()"
-)
+"""
+_RELEASE = "call void @llvm.x86.tilerelease()"
 
 # A row of 32 sums at a time: both numbers of a word are the upper half of a float32.
 _PLAIN = """
-define private void @block(i64 %steps, i1 %again, ptr %x, ptr %y, ptr %z, i64 %z.step) {
+define private void @block(i64 %steps, i1 %again, ptr %x, i64 %x.step, ptr %y, ptr %z,
+    i64 %z.step) {
 entry:
   %pairs = shl i64 %steps, 4
-  %x.step = shl i64 %steps, 6
   br label %row
 row:
   %m = phi i64 [0, %entry], [%m.next, %row.end]
@@ -417,4 +264,35 @@ row.end:
 done:
   ret void
 }
-""" + _BLOCKS.replace("$BEGIN\n", "").replace("$END\n", "")
+"""
+
+# The four products of the terms, a step at a time.
+_PLAIN_SPLIT = """
+define private void @split_block(i64 %steps, i1 %again, ptr %x, i64 %x.step, ptr %y, ptr %z,
+    i64 %z.step) {
+entry:
+  %last = shl i64 %steps, 2
+  br label %one
+one:
+  %i = phi i64 [0, %entry], [%i.next, %one]
+  %s = lshr i64 %i, 2
+  %x.term = and i64 %i, 1
+  %twice = and i64 %i, 2
+  %x.at = shl i64 %s, 7
+  %x.first = getelementptr i8, ptr %x, i64 %x.at
+  %x.apart = shl i64 %x.term, 6
+  %x.here = getelementptr i8, ptr %x.first, i64 %x.apart
+  %y.at = shl i64 %s, 12
+  %y.first = getelementptr i8, ptr %y, i64 %y.at
+  %y.apart = shl i64 %twice, 10
+  %y.here = getelementptr i8, ptr %y.first, i64 %y.apart
+  %later = icmp ne i64 %i, 0
+  %adds = or i1 %again, %later
+  call void @block(i64 1, i1 %adds, ptr %x.here, i64 %x.step, ptr %y.here, ptr %z, i64 %z.step)
+  %i.next = add i64 %i, 1
+  %more = icmp ult i64 %i.next, %last
+  br i1 %more, label %one, label %done
+done:
+  ret void
+}
+"""
