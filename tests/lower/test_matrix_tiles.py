@@ -115,6 +115,13 @@ def test_batches(x, y, threads, dtype):
     case.same(machine_code(case, threads))
 
 
+@pytest.mark.parametrize("count", [2, 5])
+def test_several_panels_of_each_of_few_products_are_shared(count, dtype):
+    """The loops that pack them are parallel as a whole, a panel's within a product's."""
+    case = Case((count, 65, 100), (count, 100, 65), finish=False, dtype=dtype)
+    case.same(machine_code(case, 3))
+
+
 @pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)])
 def test_operands_that_are_computed_are_stored_as_they_are_read(turned, dtype):
     """As those of mixed precision are, which are casts of float32 weights."""

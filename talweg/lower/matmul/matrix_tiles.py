@@ -99,10 +99,7 @@ class MatrixTileProduct:
         if not ready:
             copies = self._copies(right, number)
             if self.shared:
-                axes = product.y.own(product.batch)
-                kernels = [
-                    Kernel(f"{name}panels", wrap_in_loops(axes, copies, "parallel"), names[:1])
-                ]
+                kernels = [Kernel(f"{name}panels", copies, names[:1])]
             else:
                 before = copies
         loops: list[Any] = []
@@ -146,8 +143,11 @@ class MatrixTileProduct:
 
     def _copies(self, right: Buffer, number: Index) -> list:
         if self.shared:
+            axes = self.product.y.own(self.product.batch)
             copies = self._emit_shared_copies(right, number)
-            return copies if self.product.y.own(self.product.batch) else all_shared(copies)
+            return all_shared(
+                [nest for copy in copies for nest in wrap_in_loops(axes, [copy], "parallel")]
+            )
         return [self._copy(right, number, part, ZERO, self.product.n) for part in self.parts]
 
     def _emit_shared_copies(self, right: Buffer, number: Index) -> list:
