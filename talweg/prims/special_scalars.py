@@ -287,7 +287,7 @@ def trigamma(s: Any, x: Any) -> Any:
     return s.select(pole, math.inf, value)
 
 
-def slope_of_log_gamma(s: Any, x: Any) -> Any:
+def psi(s: Any, x: Any) -> Any:
     """Return ψ: with z = x or 1 - x, f(z + 8) - 1/z - 1/(z + 1) - ... - 1/(z + 7), f Stirling's
     series.
 
@@ -312,7 +312,7 @@ def slope_of_log_gamma(s: Any, x: Any) -> Any:
 
 
 lgamma = in_float64(log_gamma)
-digamma = in_float64(slope_of_log_gamma)
+digamma = in_float64(psi)
 
 
 def is_whole(s: Any, x: Any) -> Any:
@@ -373,7 +373,7 @@ def polygamma(s: Any, a: Any, x: Any) -> Any:
     """Return (-1)ᵃ⁺¹ a! ζ(a + 1, x), ψ where a = 0; NaN unless a is a whole number."""
     size = s.exp(log_gamma(s, a + 1.0)) * zeta_beside_poles(s, a + 1.0, x)
     value = s.select(is_whole(s, a * 0.5), s.neg(size), size)
-    slope = s.select(s.equal(x, 0.0), s.copysign(math.inf, s.neg(x)), slope_of_log_gamma(s, x))
+    slope = s.select(s.equal(x, 0.0), s.copysign(math.inf, s.neg(x)), psi(s, x))
     value = s.select(s.equal(a, 0.0), slope, value)
     whole = s.logical_and(s.less_equal(0.0, a), is_whole(s, a))
     return s.select(whole, value, math.nan)

@@ -56,6 +56,16 @@ def _pieces(count: int) -> int:
     return -(-count // 32)
 
 
+def _read_padded(
+    memory: BufferMemory, x: Place, rows: int, columns: int, step: int, turned: int
+) -> NDArray:
+    """Return a matrix, which may lie as its transpose, with zeros to whole pieces."""
+    places = _matrix(x, columns, rows, step).T if turned else _matrix(x, rows, columns, step)
+    made = np.zeros((32 * _pieces(rows), 32 * _pieces(columns)), np.float32)
+    made[:rows, :columns] = memory.read(x[0], places)
+    return made
+
+
 def tile_rows(
     memory: BufferMemory,
     dtype: DType,
@@ -67,9 +77,7 @@ def tile_rows(
     out: Place,
 ) -> None:
     """Pack x [rows, k] as blocks [blocks, 32, steps * 32], zero-padded."""
-    places = _matrix(x, k, rows, x_step).T if turned else _matrix(x, rows, k, x_step)
-    made = np.zeros((32 * _pieces(rows), 32 * _pieces(k)), np.float32)
-    made[:rows, :k] = memory.read(x[0], places)
+    made = _read_padded(memory, x, rows, k, x_step, turned)
     _write_all(memory, out, made)
 
 
@@ -84,9 +92,7 @@ def tile_columns(
     out: Place,
 ) -> None:
     """Pack y [k, n] as panels [panels, steps, 16, 32, 2], zero-padded."""
-    places = _matrix(y, n, k, y_step).T if turned else _matrix(y, k, n, y_step)
-    made = np.zeros((32 * _pieces(k), 32 * _pieces(n)), np.float32)
-    made[:k, :n] = memory.read(y[0], places)
+    made = _read_padded(memory, y, k, n, y_step, turned)
     _write_all(memory, out, made.reshape(-1, 2, _pieces(n), 32).transpose(2, 0, 3, 1))
 
 
@@ -123,9 +129,7 @@ def tile_split_rows(
     out: Place,
 ) -> None:
     """Pack x of float16 as blocks [blocks, 32, steps, 2, 32]: two terms of each number."""
-    places = _matrix(x, k, rows, x_step).T if turned else _matrix(x, rows, k, x_step)
-    made = np.zeros((32 * _pieces(rows), 32 * _pieces(k)), np.float32)
-    made[:rows, :k] = memory.read(x[0], places)
+    made = _read_padded(memory, x, rows, k, x_step, turned)
     _write_all(memory, out, _split(made.reshape(-1, 32)))
 
 
@@ -140,9 +144,7 @@ def tile_split_columns(
     out: Place,
 ) -> None:
     """Pack y of float16 as panels [panels, steps, 2, 16, 32, 2]: two terms of each number."""
-    places = _matrix(y, n, k, y_step).T if turned else _matrix(y, k, n, y_step)
-    made = np.zeros((32 * _pieces(k), 32 * _pieces(n)), np.float32)
-    made[:k, :n] = memory.read(y[0], places)
+    made = _read_padded(memory, y, k, n, y_step, turned)
     made = made.reshape(_pieces(k), 16, 2, _pieces(n), 32).transpose(3, 0, 1, 4, 2)
     _write_all(memory, out, _split(made.reshape(-1, 16 * 32 * 2)))
 
