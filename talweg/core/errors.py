@@ -316,10 +316,13 @@ def lacks_memory(error: BaseException | None) -> bool:
     """Return whether an error is want of memory: MemoryError, or a library that there is no room
     for.
 
-    Libraries raise an ImportError of their own from that of one of their parts.
+    Libraries raise an ImportError of their own from that of one of their parts. Python 3.11
+    raises a SystemError where it has no room for a frame (MemoryError from 3.12 on).
     """
     if isinstance(error, MemoryError):
         return True
+    if isinstance(error, SystemError):
+        return str(error) == "error return without exception set"
     if not isinstance(error, (ImportError, OSError)):
         return False
     if getattr(error, "errno", None) == errno.ENOMEM or "map segment" in str(error):

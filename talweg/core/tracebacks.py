@@ -26,7 +26,7 @@ from talweg.core.provenance import ROOT
 
 T = TypeVar("T")
 
-_WRAPPERS = ("call", "call_in_graph", "__call__")  # say nothing of what was called
+_WRAPPERS = ("call", "call_in_graph", "__call__", "converted_call", "convert_code")  # say nothing
 STANDARD = os.path.dirname(os.__file__) + os.sep
 SITE = f"{os.sep}site-packages{os.sep}"
 LIBRARIES = tuple(f"{SITE}{name}{os.sep}" for name in ("numpy", "scipy", "llvmlite", "malt"))
@@ -89,8 +89,10 @@ def is_expected(error: BaseException) -> bool:
 def is_own_or_called(frames: list[TracebackType]) -> bool:
     """Return whether an error comes from talweg or its callees,
     not from a function of the user's.
+
+    A user's function that is traced may have called what failed.
     """
-    return not users(frames)
+    return frames[-1] not in users(frames)[-1:]
 
 
 def frames_of(trace: TracebackType | None) -> list[TracebackType]:
@@ -122,8 +124,11 @@ def pass_out(error: Exception) -> None:
         return  # a boundary farther out will do it
     frames = frames_of(error.__traceback__)
     if lacks_memory(error) and is_own_or_called(frames):
-        names = [frame.tb_frame.f_code.co_name for frame in frames]
+        kept = users(frames)
+        called = frames[frames.index(kept[-1]) + 1 :] if kept else frames
+        names = [frame.tb_frame.f_code.co_name for frame in called]
         name = next((name for name in names if name not in _WRAPPERS), "talweg")
+        del kept, called
         text = compose("TW209", f"{name}: not enough memory: {error}".removesuffix(": "))
         raise ResourceExhaustedError(None, None, text) from None
     if type(error) is TypeError and not users(frames):

@@ -142,3 +142,44 @@ def test_a_library_that_has_no_room_for_a_part_is_want_of_memory():
             raise ImportError("this install seems to be broken") from error
     assert lacks_memory(caught.value)
     assert not lacks_memory(ImportError("no such module"))
+
+
+FRAMES = """
+    import resource, sys
+    import talweg as tf
+
+    sys.setrecursionlimit(10**6)
+
+    def descend(x):
+        return descend(x)
+
+    @tf.function
+    def step(x):
+        taken = []
+        try:
+            while True:
+                taken.append(bytearray(2**16))
+        except MemoryError:
+            pass
+        try:
+            return descend(x)  # Python has no room for its frames
+        finally:
+            taken.clear()
+
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 20), resource.RLIM_INFINITY))
+    try:
+        step(1.0)
+    except tf.errors.ResourceExhaustedError as error:
+        assert "memory" in str(error), error
+        print("refused")
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="later versions raise MemoryError")
+def test_frames_without_memory(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(FRAMES))
+    run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=300)
+    assert run.stdout == "refused\n", run.stderr
