@@ -2,8 +2,9 @@
 
 One thread takes what is submitted, in order, and ends when there is nothing left.  It shares
 Python's lock with the program: while it works, threads change places after `SLICE` in place of the
-usual 5 ms, which a program of thousands of short kernels would wait for each time.  At the end of
-the process, what is not done is given up.
+usual 5 ms, which a program of thousands of short kernels would wait for each time.  A caller may
+await what it has submitted, for a while; compilation then has its core, too.  At the end of the
+process, what is not done is given up.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class BackgroundCompiler:
         self.waiting: deque[tuple[str, Callable[[], Any]]] = deque()
         self.thread: threading.Thread | None = None
         self.stopped = False
+        self.callers = 0  # that await something
 
     def submit(self, name: str, work: Callable[[], Any]) -> bool:
         """Queue `work`; False where no thread can be started."""
@@ -87,6 +89,22 @@ class BackgroundCompiler:
         if seconds > LONG:
             log.info("%s was compiled aside in %.1f seconds", name, seconds)
 
+    def await_job(self, over: threading.Event, seconds: float) -> bool:
+        """Wait in a caller until a submitted job is over; False if that takes longer."""
+        if self.is_here():
+            return False
+        with self.lock:
+            self.callers += 1
+        try:
+            return over.wait(seconds)
+        finally:
+            with self.lock:
+                self.callers -= 1
+
+    def has_company(self) -> bool:
+        """Return whether this is the compiling thread, and the program goes on beside it."""
+        return self.is_here() and not self.callers
+
     def is_here(self) -> bool:
         """Return whether this is the compiling thread."""
         return threading.current_thread() is self.thread
@@ -113,6 +131,7 @@ class BackgroundCompiler:
         self.lock = threading.Lock()
         self.waiting.clear()
         self.thread = None
+        self.callers = 0
         load.beside = 0
 
 

@@ -23,15 +23,11 @@ import numpy as np
 
 from talweg.core import dispatch, forks, settings
 from talweg.core.dropping import drop_oldest
-from talweg.core.errors import (
-    FailedPreconditionError,
-    ResourceExhaustedError,
-    invalid,
-    lacks_memory,
-)
+from talweg.core.errors import ResourceExhaustedError
 from talweg.core.lazy import LazyModule
 from talweg.core.transfers import fetch
-from talweg.execute import choice, interpret, stage_dump
+from talweg.execute import backends, choice, interpret
+from talweg.execute.backends import REFUSED, refuse
 from talweg.execute.background import background
 from talweg.execute.choice import chosen, is_on_cpu, is_on_device
 from talweg.execute.donation import OwnedValues
@@ -40,13 +36,11 @@ from talweg.graph.node import Node
 from talweg.kernels.variants import is_opaque, kind_of
 from talweg.passes import faults, segments
 from talweg.passes.functionalize import Program, count_inlined_steps
-from talweg.passes.specialize.program import SpecializationError, demands
+from talweg.passes.specialize.program import demands
 
 if TYPE_CHECKING:
-    from talweg.execute import compiled
     from talweg.execute.xla import program as xla_program
 else:
-    compiled = LazyModule("talweg.execute.compiled")
     xla_program = LazyModule("talweg.execute.xla.program")
 
 SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
@@ -54,10 +48,11 @@ INTERPRETED_PART = 0.25  # the part of it that the interpreter may have taken be
 ASIDE = 200  # steps from which a program is compiled while it goes on interpreted
 SOON = 0.1  # of what is worth it otherwise, since nobody waits
 LONG = 30  # steps from which the disk is asked for a program before it runs at all
+TRAINED = 2**16  # numbers from which on a training step is compiled before it first runs
+PATIENCE = 10.0  # seconds that its first call waits for the compiler at most
 MANY = 400  # calls after which a program is compiled, however short
 VERSIONS = 16  # shapes for which a program is compiled
 SHAPES = 256  # of which it is remembered how long the interpreter took
-REFUSED: Any = "interpret"
 
 
 def run(program: Program, arguments: list, state: Any, watch: Any = None) -> list:
@@ -149,7 +144,7 @@ class Tier:
         self.asks = steps >= LONG  # whether the disk is asked at the first call
         self.compile_after = INTERPRETED_PART * (SECONDS + SECONDS_A_STEP * inlined)
         self.aside = inlined >= ASIDE
-        self.queued: dict[tuple, bool] = {}  # shapes to be compiled aside; whether that is over
+        self.queued: dict[tuple, threading.Event] = {}  # shapes compiled aside; set: that is over
         self.compiling = threading.Lock()
         self.segments: dict[tuple, Any] = {}  # opaque arguments -> how it is cut (or None)
         self.stays: Any = None  # places of arguments that only segments without opaque values take
@@ -218,9 +213,15 @@ class Tier:
             if self.asks and version is not REFUSED:
                 return run_by(version, program, arguments, state)
         at_once = mode == "llvm" or settings.deterministic.get()
-        is_due = at_once or calls and (calls >= MANY or seconds >= self._compile_after())
+        awaited = not (at_once or calls) and self._is_awaited(program, arguments, state)
+        is_due = at_once or awaited or self._is_due(calls, seconds)
         if is_due and not at_once and self._is_aside(key, program, arguments, state):
-            is_due = False
+            is_due = awaited and background.await_job(self.queued[key], PATIENCE)
+            version = self.versions.get(key)
+            if version is not None:
+                return run_by(version, program, arguments, state)
+            if shapes in self.refused:
+                return interpret.run(program, arguments, state)
         if is_due:
             version = self._compile(key, program, arguments, state)
             if version is REFUSED:
@@ -250,9 +251,24 @@ class Tier:
             self.stays = frozenset([place for place, slot in slots if slot not in elsewhere])
         return run_segments(cut, program, arguments, state)
 
-    def _compile_after(self) -> float:
-        """Return the seconds of interpretation after which shapes are compiled."""
-        return self.compile_after * (SOON if self.aside else 1) * (1 + self.made / VERSIONS)
+    def _is_due(self, calls: int, seconds: float) -> bool:
+        """Return whether shapes are compiled after these calls and seconds of interpretation."""
+        asked = self.compile_after * (SOON if self.aside else 1) * (1 + self.made / VERSIONS)
+        return calls > 0 and (calls >= MANY or seconds >= asked)
+
+    def _is_awaited(self, program: Program, arguments: list, state: Any) -> bool:
+        """Return whether the first call waits for the compiler: it is a training step's.
+
+        A program that updates the variables which it reads is called many times.  With many
+        numbers, its interpreted steps take longer than compiling does, and hold it up.
+        """
+        if not self.aside or self.made:
+            return False
+        updated = [each for each in program.writes if type(each) is not Node]
+        if program.starts.keys().isdisjoint(updated):
+            return False
+        values = [*arguments, *map(state.get, program.starts)]
+        return sum([value.size for value in values if type(value) is np.ndarray]) >= TRAINED
 
     def _is_aside(self, key: tuple, program: Program, arguments: list, state: Any) -> bool:
         """Return whether these shapes compile in the background, from now on at the latest.
@@ -262,21 +278,21 @@ class Tier:
         if not self.aside:
             return False
         if key in self.queued:
-            return not self.queued[key]
+            return not self.queued[key].is_set()
         if is_observed():
             return False
         if len(self.queued) >= SHAPES:
             drop_oldest(self.queued)
-        self.queued[key] = False
+        over = self.queued[key] = threading.Event()
         tier, given = weakref.ref(self), kinds_of(program, arguments, state)
 
         def compile_aside() -> None:
             ready = tier()
-            if ready is not None:
-                try:
+            try:
+                if ready is not None:
                     ready._compile(key, program, *given)
-                finally:
-                    ready.queued[key] = True
+            finally:
+                over.set()
 
         _aside.add(self)
         return background.submit(program.name, compile_aside)
@@ -314,17 +330,16 @@ class Tier:
         """Return the compiled program, or REFUSED for unsupported programs and faults."""
         try:
             if self.xla is self:
-                return compile_by_xla(program, arguments, state)
-            return compile_program(
-                program, arguments, state, anew or settings.executor.get() == "llvm"
-            )
+                return backends.compile_by_xla(program, arguments, state)
+            anew = anew or settings.executor.get() == "llvm"
+            return backends.compile_program(program, arguments, state, anew)
         except (MemoryError, ResourceExhaustedError) as error:
-            return _refuse(program, error)
+            return refuse(program, error)
         except faults.CompilerFaultError as error:
             if faults.is_raised():
                 raise
             faults.report(program.name, error)
-            return _refuse(program, error)
+            return refuse(program, error)
 
 
 def run_segments(cut: segments.Segments, program: Program, arguments: list, state: Any) -> Any:
@@ -419,74 +434,6 @@ def run_by(version: Any, program: Program, arguments: list, state: dict) -> list
     """
     outputs = version(program, arguments, state)
     return interpret.run(program, arguments, state) if outputs is None else outputs
-
-
-def compile_program(program: Program, arguments: list, state: dict, anew: bool = True) -> Any:
-    """Compile the program for these arguments: it, REFUSED, or None if it is not cached.
-
-    anew: whether it is made if it is not found on disk.
-    """
-    if not program.steps:
-        return REFUSED
-    try:
-        with faults.part("the compiled program", compiled.MissingError, SpecializationError):
-            return compiled.Compiled(program, arguments, state, anew=anew)
-    except ImportError as error:
-        if not faults.is_missing_llvm(error) and not lacks_memory(error):
-            raise
-        return _refuse(program, error)
-    except compiled.MissingError:
-        return None
-    except SpecializationError as error:
-        return _refuse(program, error)
-
-
-def compile_by_xla(program: Program, arguments: list, state: dict) -> Any:
-    """Compile the program by XLA, or REFUSED; FailedPreconditionError without JAX."""
-    if not program.steps:
-        return REFUSED
-    honest = (SpecializationError, FailedPreconditionError)
-    try:
-        with faults.part("the program through XLA", *honest):
-            return xla_program.XlaProgram(program, arguments, state)
-    except SpecializationError as error:
-        return _refuse(program, error)
-
-
-def _refuse(program: Program, why: Exception) -> Any:
-    """Report why the interpreter runs a program."""
-    program.heavy = True
-    program.notes.append(f"interpreted: {why}")
-    stage_dump.dump_refusal(program.name, why)
-    return REFUSED
-
-
-def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
-    """Return the texts of all compilation stages for these arguments, without a run.
-
-    InvalidArgumentError if it cannot be compiled.
-    """
-    seen = stage_dump.Stages(program.name, kept=True)
-    through_xla = settings.executor.get() == "xla"
-    try:
-        if through_xla:
-            xla_program.XlaProgram(program, arguments, state, seen)
-        else:
-            compiled.Compiled(program, arguments, state, seen)
-    except SpecializationError as error:
-        raise invalid("TW402", f"{program.name} cannot be compiled: {error}") from None
-    return seen.texts
-
-
-def serialize_hlo(program: Program, arguments: list, state: Any) -> bytes:
-    """Return the serialized HLO module for these arguments, without a run.
-
-    InvalidArgumentError if there is none; FailedPreconditionError without JAX.
-    """
-    try:
-        return xla_program.XlaProgram(program, arguments, state).serialize()
-    except SpecializationError as error:
-        raise invalid("TW402", f"{program.name} cannot be compiled: {error}") from None
 
 
 def _aliases(program: Program, arguments: list, state: Any) -> list:

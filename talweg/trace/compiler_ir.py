@@ -12,7 +12,7 @@ from talweg.core.errors import value_error
 from talweg.eager.resident import nearest
 from talweg.eager.structured import STATE
 from talweg.eager.tensor import EagerTensor
-from talweg.execute import executor
+from talweg.execute import backends
 from talweg.passes.functionalize import program_of
 from talweg.trace.concrete import ConcreteFunction
 
@@ -41,14 +41,14 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., Any]:
     arrays = [_array_like(value, through_xla) for value in given]
     outside = [_array_like(value, through_xla) for value in concrete.captures_now()]
     stages = XLA_STAGES if through_xla else STAGES
-    texts = executor.stages_of(program, [*arrays, *outside], STATE)
+    texts = backends.stages_of(program, [*arrays, *outside], STATE)
 
     def text_of(stage: str = "hlo", platform_name: str | None = None) -> str | bytes:
         """Return the text of one stage, bytes if it is serialized."""
         if platform_name not in (None, "CPU"):
             raise value_error("TW207", f"get_compiler_ir: platform_name={platform_name!r}", "'CPU'")
         if stage == SERIALIZED:
-            return executor.serialize_hlo(program, [*arrays, *outside], STATE)
+            return backends.serialize_hlo(program, [*arrays, *outside], STATE)
         if stage not in stages:
             known = ", ".join([*stages, SERIALIZED])
             raise value_error("TW207", f"get_compiler_ir: stage={stage!r}", f"one of {known}")

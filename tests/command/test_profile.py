@@ -22,7 +22,7 @@ from talweg.command.timing.clock import Clock, Key
 from talweg.command.timing.sampler import place_of
 from talweg.core import dispatch, settings
 from talweg.eager.tensor import EagerTensor
-from talweg.execute import executor, interpret
+from talweg.execute import backends, executor, interpret
 from talweg.execute.compiled import CALLED
 
 
@@ -47,7 +47,7 @@ def functions_in_place():
         dispatch.state.evaluate,
         executor.run,
         interpret.run,
-        executor.compile_program,
+        backends.compile_program,
         EagerTensor.__add__,
         EagerTensor.__rmul__,
         tf.GradientTape.gradient,

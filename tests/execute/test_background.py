@@ -14,7 +14,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.execute import executor
+from talweg.execute import backends, executor
 from talweg.execute.background import BackgroundCompiler, background
 from talweg.execute.llvm.codegen import program
 
@@ -52,7 +52,7 @@ def tier_of(function):
 def test_calls_go_on_interpreted_and_then_compiled(monkeypatch):
     """No call waits for the compiler; what variables have does not hang on who ran which call."""
     begun, may_go_on = threading.Event(), threading.Event()
-    made = executor.compile_program
+    made = backends.compile_program
 
     def slow(*args, **kwargs):
         if args[-1] is False:  # the disk is asked
@@ -62,7 +62,7 @@ def test_calls_go_on_interpreted_and_then_compiled(monkeypatch):
         assert background.is_here()
         return made(*args, **kwargs)
 
-    monkeypatch.setattr(executor, "compile_program", slow)
+    monkeypatch.setattr(backends, "compile_program", slow)
     step, variable = training()
     x = tf.constant(np.linspace(-1, 1, 8, dtype=np.float32))
     first = step(x).numpy()
@@ -82,11 +82,126 @@ def test_calls_go_on_interpreted_and_then_compiled(monkeypatch):
     np.testing.assert_allclose(variable.numpy().sum(), last, rtol=1e-6)
 
 
+def held_up(monkeypatch):
+    """What lets compilations that are not read from disk go on, and how many there were."""
+    may_go_on, compiled, made = threading.Event(), [], backends.compile_program
+
+    def slow(*args, **kwargs):
+        if args[-1] is False:  # the disk is asked
+            return made(*args, **kwargs)
+        compiled.append(None)
+        assert may_go_on.wait(300)
+        compiled[-1] = background.is_here(), background.has_company()
+        return made(*args, **kwargs)
+
+    monkeypatch.setattr(backends, "compile_program", slow)
+    return may_go_on, compiled
+
+
+def interpreted_runs(monkeypatch):
+    """The names of the programs that the interpreter runs."""
+    runs, run = [], executor.interpret.run
+
+    def noted(program, *others):
+        runs.append(program.name)
+        return run(program, *others)
+
+    monkeypatch.setattr(executor.interpret, "run", noted)
+    return runs
+
+
+def test_the_first_call_of_a_training_step_waits_for_the_compiler(monkeypatch):
+    """No step is interpreted; the compiler has the cores of the callers."""
+    monkeypatch.setattr(executor, "TRAINED", 16)
+    monkeypatch.setattr(executor, "PATIENCE", 300.0)
+    may_go_on, compiled = held_up(monkeypatch)
+    runs = interpreted_runs(monkeypatch)
+    step, variable = training()
+    x = tf.constant(np.linspace(-1, 1, 8, dtype=np.float32))
+    step.get_concrete_function(x)
+    sums: list = []
+
+    def call():
+        sums.append(step(x).numpy())
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 60
+    while not (compiled and background.callers) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert background.callers > 0 and not sums
+    may_go_on.set()
+    for thread in threads:
+        thread.join()
+    assert not runs and compiled == [(True, False)] and background.callers == 0
+    np.testing.assert_allclose(max(sums), 2 * min(sums), rtol=1e-5)
+    np.testing.assert_allclose(variable.numpy().sum(), max(sums), rtol=1e-6)
+
+
+def test_the_first_call_waits_for_a_while_only(monkeypatch):
+    monkeypatch.setattr(executor, "TRAINED", 16)
+    monkeypatch.setattr(executor, "PATIENCE", 0.01)
+    may_go_on, compiled = held_up(monkeypatch)
+    runs = interpreted_runs(monkeypatch)
+    step, variable = training()
+    first = step(tf.ones(8)).numpy()
+    step(tf.ones(8))
+    assert len(runs) == 2 and len(compiled) == 1
+    may_go_on.set()
+    background.wait(300)
+    step(tf.ones(8))
+    assert len(runs) == 2 and len(compiled) == 1
+    np.testing.assert_allclose(variable.numpy().sum(), 3 * first, rtol=1e-5)
+
+
+@pytest.mark.parametrize("why", ["few numbers", "no update", "start", "other sizes"])
+def test_other_first_calls_do_not_wait(monkeypatch, why):
+    """Of small programs, of those that are run once, and of later sizes of a training step."""
+    monkeypatch.setattr(executor, "TRAINED", 64 if why == "few numbers" else 8)
+    variable = tf.Variable(np.zeros(8, np.float32))
+
+    @tf.function
+    def step(x):
+        for number in range(STEPS):
+            x = tf.sin(x) + float(number % 3)
+        if why == "start":
+            variable.assign(x)
+        elif why != "no update":
+            variable.assign_add(tf.ones(8) * tf.reduce_sum(x))
+        return tf.reduce_sum(x) + (0.0 if why == "start" else tf.reduce_sum(variable))
+
+    if why == "other sizes":
+        step(tf.ones(8))
+    may_go_on, compiled = held_up(monkeypatch)
+    runs = interpreted_runs(monkeypatch)
+    step(tf.ones(9 if why == "other sizes" else 8))
+    assert len(runs) == 1
+    may_go_on.set()
+    background.wait(300)
+
+
+def test_a_fault_while_the_first_call_waits_is_raised(monkeypatch):
+    monkeypatch.setattr(executor, "TRAINED", 16)
+
+    def broken(*args, **kwargs):
+        raise ValueError("broken")
+
+    monkeypatch.setattr(backends.compiled, "Compiled", broken)
+    step, variable = training()
+    with settings.strict(True), pytest.raises(tf.errors.InternalError, match="broken"):
+        step(tf.ones(8))
+    assert variable.numpy().sum() == 0.0
+    with settings.strict(False):
+        step(tf.ones(8))
+    assert variable.numpy().sum() > 0.0
+
+
 def test_a_fault_aside_is_met_by_the_next_call(monkeypatch):
     def broken(*args, **kwargs):
         raise ValueError("broken")
 
-    monkeypatch.setattr(executor.compiled, "Compiled", broken)
+    monkeypatch.setattr(backends.compiled, "Compiled", broken)
     step, _ = training()
     step.get_concrete_function(tf.ones(8))
     with settings.strict(True), pytest.raises(tf.errors.InternalError, match="broken"):
@@ -98,14 +213,14 @@ def test_a_fault_aside_is_met_by_the_next_call(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_compiling(monkeypatch):
     """The child has no thread that compiles, and compiles itself."""
-    may_go_on, made = threading.Event(), executor.compile_program
+    may_go_on, made = threading.Event(), backends.compile_program
 
     def slow(*args, **kwargs):
         if background.is_here():
             may_go_on.wait(300)
         return made(*args, **kwargs)
 
-    monkeypatch.setattr(executor, "compile_program", slow)
+    monkeypatch.setattr(backends, "compile_program", slow)
     step, _ = training()
     x = tf.ones(8)
     for _ in range(3):
@@ -130,7 +245,7 @@ def test_the_end_of_the_process_does_not_wait(tmp_path):
     """What is not compiled when the program ends is given up."""
     program = """
     import talweg as tf
-    from talweg.execute import executor
+    from talweg.execute import backends, executor
     executor.INTERPRETED_PART = 0.0
 
     @tf.function

@@ -18,7 +18,7 @@ from talweg.core import dispatch
 from talweg.core.provenance import line_of, user_origin
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import EagerTensor
-from talweg.execute import executor, interpret
+from talweg.execute import backends, executor, interpret
 from talweg.trace.concrete import ConcreteFunction
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def time_block(clock: Clock) -> Iterator[None]:
             (dispatch.state, "evaluate", operations),
             (executor, "run", programs),
             (interpret, "run", interpretations),
-            (executor, "compile_program", compilations),
+            (backends, "compile_program", compilations),
             (ConcreteFunction, "trace", traces),
             (GradientTape, "gradient", gradients),
         ):

@@ -218,7 +218,7 @@ class CompileWorkers:
     def _help(self) -> None:
         """Start another worker, if there are cores for more."""
         count = len(self.helpers) + 1
-        cores = thread_pool.available_cores() - background.is_here()  # one is the program's
+        cores = thread_pool.available_cores() - background.has_company()  # one is the program's
         if count < min(cores, MOST_THREADS):
             machine = self.target.machines(count + 1)[count]
             helper = threading.Thread(target=self._work, args=(machine,), name=HELPER)
