@@ -322,7 +322,7 @@ def lacks_memory(error: BaseException | None) -> bool:
     if isinstance(error, MemoryError):
         return True
     if isinstance(error, SystemError):
-        return str(error) == "error return without exception set"
+        return "without exception set" in str(error) or "without setting an exc" in str(error)
     if not isinstance(error, (ImportError, OSError)):
         return False
     if getattr(error, "errno", None) == errno.ENOMEM or "map segment" in str(error):
@@ -332,5 +332,5 @@ def lacks_memory(error: BaseException | None) -> bool:
 
 def free_frames(error: BaseException | None) -> None:
     """Drop the values in the frames of a MemoryError, before other code wants memory."""
-    while isinstance(error, MemoryError):
+    while isinstance(error, (MemoryError, SystemError)):
         error.__traceback__, error = None, error.__context__

@@ -101,11 +101,8 @@ PROGRAM = """
 
     tf.function(step)(lambda x: tf.linalg.svd(tf.sin(x) @ x), tf.eye(200))  # loads what it needs
     v.assign(tf.zeros([3]))
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 20), resource.RLIM_INFINITY))
 
-    for name, of in SMALL.items():
+    def attempt(name, of):
         try:
             if sys.argv[1] == "eager":
                 of(x)
@@ -118,6 +115,13 @@ PROGRAM = """
         except (MemoryError, ImportError, OSError) as error:
             print(name, "gave", repr(error))
         assert float(tf.reduce_sum(v)) == 0, name
+
+    with open("/proc/self/statm") as file:
+        for name, of in SMALL.items():  # each has 6 MB, whatever those before it have kept
+            file.seek(0)
+            used = int(file.read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 20), resource.RLIM_INFINITY))
+            attempt(name, of)
     if len(refused) < len(SMALL) // 2:
         print("only these were refused:", refused)
 """
@@ -142,6 +146,12 @@ def test_a_library_that_has_no_room_for_a_part_is_want_of_memory():
             raise ImportError("this install seems to be broken") from error
     assert lacks_memory(caught.value)
     assert not lacks_memory(ImportError("no such module"))
+
+
+def test_frames_that_python_has_no_room_for_are_want_of_memory():
+    assert lacks_memory(SystemError("error return without exception set"))
+    assert lacks_memory(SystemError("<function f> returned NULL without setting an exception"))
+    assert not lacks_memory(SystemError("bad argument to internal function"))
 
 
 FRAMES = """
