@@ -101,6 +101,8 @@ class reshape:
 
     def numpy(x: np.ndarray, *, shape):
         if x.ndim and not x.strides[-1] and shape and 1 < x.shape[-1] != shape[-1]:
+            if x.size > SMALL and not any(x.strides):  # one number everywhere
+                return np.broadcast_to(x[(0,) * x.ndim], shape)
             x = np.repeat(x[..., 0], x.shape[-1])  # NumPy copies such views element by element
         return x.reshape(shape)
 
