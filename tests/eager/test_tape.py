@@ -356,3 +356,35 @@ def test_gradients_of_rows_stay_sparse_through_identity():
         copy = tf.identity(x)
         y = tf.reduce_sum(tf.gather(copy, [0])) + tf.reduce_sum(copy)
     assert tape.gradient(y, x).numpy().tolist() == [[2, 2], [1, 1], [1, 1]]
+
+
+def test_the_seed_of_a_large_target_takes_no_memory():
+    x = tf.zeros([1024, 1024])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reshape(x, [1024, 32, 32])
+    tracemalloc.start()
+    try:
+        gradient = tape.gradient(y, x)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20  # of 4 MB
+    finally:
+        tracemalloc.stop()
+    assert gradient.shape == x.shape and np.all(gradient == 1.0)
+
+
+def test_gradients_of_large_targets_can_be_assigned_and_changed():
+    """They share the memory of one number, which nobody may write."""
+    variable = tf.Variable(tf.zeros([300, 300]))
+    with tf.GradientTape() as tape:
+        y = tf.concat([variable, variable * 2.0], 0)
+    gradient = tape.gradient(y, variable)
+    np.testing.assert_array_equal(gradient, np.full((300, 300), 3.0))
+    with tf.GradientTape() as tape:
+        y = tf.transpose(variable)
+    ones = tape.gradient(y, variable)
+    variable.assign(ones)
+    variable.assign_add(ones)
+    variable[3, 4].assign(7.0)
+    tf.function(lambda: variable.scatter_nd_add([[3, 4]], [1.0]))()
+    assert variable.numpy()[3, 4] == 8.0 and variable.numpy()[3, 5] == 2.0
+    assert np.all(ones == 1.0) and ones.numpy().flags.owndata
