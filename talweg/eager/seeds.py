@@ -12,6 +12,7 @@ from talweg.core import dispatch
 from talweg.eager.resident import nearest, resident
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.execute import choice
+from talweg.kernels.broadcasting import spread
 from talweg.prims.arithmetic import zeros_of
 
 _one_on_device = lru_cache(lambda kind: choice.put(kind.type(1)))
@@ -29,7 +30,7 @@ def ones_of(tensor: object) -> Any:
             return wrap(kind.type(1))
         if math.prod(dims) < SPREAD:
             return wrap(np.ones(dims, kind))
-        return wrap(np.broadcast_to(kind.type(1), dims))
+        return wrap(spread(kind.type(1), dims))
     graph = dispatch.context.base
     if graph is None:
         return zeros_of(tensor) + 1

@@ -281,6 +281,8 @@ def triangular_solution(a: np.ndarray, b: np.ndarray, *, lower: bool, adjoint: b
     One matrix: BLAS.  A batch of more matrices than rows: substitution over the whole batch at
     once.
     """
+    if a.ndim == b.ndim == 2 and b.size:
+        return _solve_triangle(a, b, lower, adjoint)
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     size, columns = b.shape[-2:]
     b = np.broadcast_to(b, (*lead, size, columns))
@@ -291,16 +293,18 @@ def triangular_solution(a: np.ndarray, b: np.ndarray, *, lower: bool, adjoint: b
         if adjoint:
             a, lower = conjugate_transpose(a), not lower
         return _substitute(a, b, lower)
+    result = np.empty(b.shape, b.dtype)
+    for index in np.ndindex(lead):
+        result[index] = _solve_triangle(a[index], b[index], lower, adjoint)
+    return result
+
+
+def _solve_triangle(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.ndarray:
+    """Return z from zᵀ aᵀ = bᵀ, or zᵀ a* = bᵀ: BLAS reads both as they are."""
     from scipy.linalg import get_blas_funcs
 
     solve: Any = get_blas_funcs("trsm", (a, b))
-    result = np.empty(b.shape, b.dtype)
-    for index in np.ndindex(lead):  # zᵀ aᵀ = bᵀ, or zᵀ a* = bᵀ: BLAS reads both as they are
-        turned = solve(
-            1.0, a[index].T, b[index].T, side=1, lower=not lower, trans_a=2 if adjoint else 0
-        )
-        result[index] = turned.T
-    return result
+    return solve(1.0, a.T, b.T, side=1, lower=not lower, trans_a=2 if adjoint else 0).T
 
 
 def _substitute(a: np.ndarray, b: np.ndarray, lower: bool) -> Any:
