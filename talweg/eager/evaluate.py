@@ -13,7 +13,7 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
 from talweg.core.lazy import LazyModule
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
-from talweg.execute.eager_kernels import UNBOUNDED, heavy, is_large, thresholds
+from talweg.execute.eager_kernels import REFUSED, UNBOUNDED, heavy, is_large, thresholds
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
 
@@ -49,6 +49,8 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
     if is_heavy:
         try:
             result = heavy.run_compiled(prim, arrays, params)
+            if result is REFUSED:
+                result = run(prim.numpy, *arrays, **params)
         except Exception as error:  # noqa: BLE001 -- every kind is sorted out there
             result = sort_out(prim, arrays, params, error)
     if result is NotImplemented:

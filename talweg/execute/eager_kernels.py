@@ -42,6 +42,7 @@ TRIALS = 12  # of machine code, until one was faster
 LARGE = 1 << 15  # elements of an operand, or of a result of given shape, that are worth a look
 MIDDLING = 1 << 12  # the same where a function of Python makes the result, not one ufunc of NumPy
 UNBOUNDED = float("inf")  # of what is never compiled alone
+REFUSED = object()  # the result of what is left to NumPy
 LOOKED_AT = frozenset(("map", "reduce", "scan", "gather", "scatter", "library"))  # Primitive.memory
 
 
@@ -113,7 +114,8 @@ class HeavyKernels:
     def run_compiled(self, prim: Primitive, arrays: list, params: dict) -> Any:
         """Run an operation as machine code that there is already, without another check.
 
-        Its operands were accepted before.  NotImplemented where there is none for such values.
+        Its operands were accepted before.  REFUSED where the NumPy kernel is known to be faster,
+        NotImplemented where that is not known, or there is no machine code for such values.
         """
         try:
             native_kernel = self.compiled.get(_key_of(prim, arrays, params))
@@ -123,7 +125,7 @@ class HeavyKernels:
             results = native_kernel(arrays, [])
             if not native_kernel.guarded or results.pop():
                 return results if prim.multiple else results[0]
-        return NotImplemented
+        return NotImplemented if native_kernel is not False or prim.elementwise else REFUSED
 
     def run(self, prim: Primitive, arrays: list, params: dict, kernel: Any) -> Any:
         """Run an operation; `kernel(prim.numpy, *arrays, **params)` runs the NumPy kernel."""
