@@ -134,7 +134,7 @@ def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple 
 
 
 def _fill_zeros(cotangents: tuple, results: tuple) -> tuple:
-    """Return the cotangents, with zeros for absent ones: one tensor for eager ones that are alike."""
+    """Return the cotangents, with zeros for absent ones: one tensor for those that are alike."""
     zeros: dict[tuple, Any] = {}
     filled = []
     for g, z in zip(cotangents, results):
