@@ -16,7 +16,7 @@ from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager import convert
 from talweg.eager.tape import GradientTape, UnconnectedGradients
-from talweg.eager.tensor import wrap
+from talweg.eager.tensor import EagerTensor, wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.execute.call import quiet
 from talweg.graph.symbol import Symbol, constant_of
@@ -132,11 +132,12 @@ def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Return `x` as `dtype`: floats to integers truncate, complex numbers to real ones drop the
     rest."""
     dtype = as_dtype(dtype)
-    if isinstance(x, IndexedSlices):
-        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)  # type: ignore
-    if hasattr(x, "with_values"):  # a sparse tensor
-        return x.with_values(cast(x.values, dtype))
-    x = tensor(x)
+    if type(x) is not EagerTensor:
+        if isinstance(x, IndexedSlices):
+            return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)  # type: ignore
+        if hasattr(x, "with_values"):  # a sparse tensor
+            return x.with_values(cast(x.values, dtype))
+        x = tensor(x)
     if (x.dtype is dtypes.string) != (dtype is dtypes.string):
         text = f"Cast {x.dtype.name} to {dtype.name} is not supported"
         to_text = dtype is dtypes.string

@@ -13,7 +13,7 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
 from talweg.core.lazy import LazyModule
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
-from talweg.execute.eager_kernels import heavy, is_large, thresholds
+from talweg.execute.eager_kernels import REFUSED, UNBOUNDED, heavy, is_large, thresholds
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
 
@@ -34,23 +34,38 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
         return structured.evaluate_structured(prim, operands, params)
     plain = dispatch.state.plain
     arrays = [x._array if type(x) is plain else x for x in operands]
-    try:
-        if prim.checked or not is_plain(prim, arrays):
-            check(prim, arrays, params)
-    except NotEagerError:  # a tensor of a graph, while no graph is in force
-        return dispatch.bind(prim, operands, params)
-    try:
-        large = thresholds[prim]
-        if (
-            arrays
-            and type(arrays[0]) is ndarray
-            and (arrays[0].size >= large or (params and is_large(arrays, params, large)))
-        ):
-            result = heavy.run(prim, arrays, params, run)
-        else:
-            result = run(prim.numpy, *arrays, **params)
-    except Exception as error:  # noqa: BLE001 -- every kind is sorted out there
-        result = sort_out(prim, arrays, params, error)
+    large = thresholds[prim]
+    is_heavy = (
+        large < UNBOUNDED
+        and arrays
+        and type(arrays[0]) is ndarray
+        and (
+            arrays[0].size >= large
+            or (params and (len(arrays) > 1 or "shape" in params))
+            and is_large(arrays, params, large)
+        )
+    )
+    result = NotImplemented
+    if is_heavy:
+        try:
+            result = heavy.run_compiled(prim, arrays, params)
+            if result is REFUSED:
+                result = run(prim.numpy, *arrays, **params)
+        except Exception as error:  # noqa: BLE001 -- every kind is sorted out there
+            result = sort_out(prim, arrays, params, error)
+    if result is NotImplemented:
+        try:
+            if prim.checked or not is_plain(prim, arrays):
+                check(prim, arrays, params)
+        except NotEagerError:  # a tensor of a graph, while no graph is in force
+            return dispatch.bind(prim, operands, params)
+        try:
+            if is_heavy:
+                result = heavy.run(prim, arrays, params, run)
+            else:
+                result = run(prim.numpy, *arrays, **params)
+        except Exception as error:  # noqa: BLE001
+            result = sort_out(prim, arrays, params, error)
     if verifying.value:
         _verify(prim, arrays, params, result)
     if prim.multiple:

@@ -74,6 +74,8 @@ def matching_list(values: Sequence[Any], hint: DType | None = None) -> list[Tens
     Tensors stay as they are, so that the primitive reports two that differ.  `hint` is the dtype to
     try where no value is a tensor; TypeError for a value that the common dtype cannot hold.
     """
+    if all([type(value) is EagerTensor for value in values]):
+        return list(values)
     dtype = next((value.dtype for value in values if is_tensor_like(value)), None)
     tensors = []
     for value in values:

@@ -41,6 +41,8 @@ FASTER = 0.8  # what machine code may take of NumPy's time
 TRIALS = 12  # of machine code, until one was faster
 LARGE = 1 << 15  # elements of an operand, or of a result of given shape, that are worth a look
 MIDDLING = 1 << 12  # the same where a function of Python makes the result, not one ufunc of NumPy
+UNBOUNDED = float("inf")  # of what is never compiled alone
+REFUSED = object()  # the result of what is left to NumPy
 LOOKED_AT = frozenset(("map", "reduce", "scan", "gather", "scatter", "library"))  # Primitive.memory
 
 
@@ -56,7 +58,7 @@ class Thresholds(dict["Primitive", float]):
         if memory == "window":
             least: float = 0
         elif memory not in LOOKED_AT:
-            least = float("inf")
+            least = UNBOUNDED
         elif memory == "library" or _is_ufunc(kernel):
             least = LARGE
         else:
@@ -81,6 +83,13 @@ def is_large(arrays: list, params: dict, large: float) -> bool:
     return type(arrays[-1]) is np.ndarray and arrays[-1].size >= large
 
 
+def _key_of(prim: Primitive, arrays: list, params: dict) -> tuple:
+    """Return what an operation is known by: primitive, shapes, dtypes, parameters."""
+    if len(arrays) == 1:
+        return (prim, arrays[0].shape, arrays[0].dtype, *params.items())
+    return (prim, *[(x.shape, x.dtype) for x in arrays], *params.items())
+
+
 class KernelTimes:
     """The seconds that the NumPy kernel of an operation has taken: their sum and their minimum."""
 
@@ -102,11 +111,27 @@ class HeavyKernels:
         self.spent: dict[tuple, KernelTimes] = {}
         self.compiled: dict[tuple, Any] = {}
 
+    def run_compiled(self, prim: Primitive, arrays: list, params: dict) -> Any:
+        """Run an operation as machine code that there is already, without another check.
+
+        Its operands were accepted before.  REFUSED where the NumPy kernel is known to be faster,
+        NotImplemented where that is not known, or there is no machine code for such values.
+        """
+        try:
+            native_kernel = self.compiled.get(_key_of(prim, arrays, params))
+        except (AttributeError, TypeError):  # a Python number, a parameter without a hash
+            return NotImplemented
+        if native_kernel:
+            results = native_kernel(arrays, [])
+            if not native_kernel.guarded or results.pop():
+                return results if prim.multiple else results[0]
+        return NotImplemented if native_kernel is not False or prim.elementwise else REFUSED
+
     def run(self, prim: Primitive, arrays: list, params: dict, kernel: Any) -> Any:
         """Run an operation; `kernel(prim.numpy, *arrays, **params)` runs the NumPy kernel."""
         try:
             arrays = [x if hasattr(x, "dtype") else np.asarray(x, arrays[0].dtype) for x in arrays]
-            key = (prim, *[(x.shape, x.dtype) for x in arrays], *params.items())
+            key = _key_of(prim, arrays, params)
             native_kernel = self.compiled.get(key)
         except (AttributeError, TypeError):  # a parameter without a hash
             return kernel(prim.numpy, *arrays, **params)

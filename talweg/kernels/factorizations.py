@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.linalg import each, is_narrow_and_large, singular, unsuccessful
+from talweg.kernels.linalg import LARGE, each, is_narrow_and_large, singular, unsuccessful
 
-LARGE = 96  # rows from which LAPACK's routines for narrower dtypes take less time
 SMALL, MANY = 8, 128  # rows and count of matrices of which NumPy calls take less than LAPACK's
 CHUNK = 4096  # matrices whose columns stay in the second cache
 

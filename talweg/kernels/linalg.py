@@ -6,6 +6,7 @@ in float32.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -88,6 +89,7 @@ def each(function: Callable[[Any], Any], x: Any, dims: tuple, dtype: Any = None)
 
 
 BLOCKED = 48  # rows from which LAPACK's steps take half the time of NumPy's gesv or less
+LARGE = 96  # rows from which LAPACK's routines for narrower dtypes take less time
 
 
 def is_narrow_and_large(x: np.ndarray, rows: int) -> bool:
@@ -158,26 +160,77 @@ def _determinant_blocked(x: np.ndarray) -> Any:
 def _invert(x: np.ndarray) -> np.ndarray:
     """Return x⁻¹ by getrf and getri: 2 n³ multiplications, where gesv with the identity has 8/3 n³.
 
-    LAPACK is given xᵀ, which needs no copy in Fortran's order.
+    Rows are exchanged, as in TensorFlow: of xᵀ, which needs no copy in Fortran's order, the inverse
+    has errors twice as large where the columns of x are of different size.
     """
     from scipy.linalg import get_lapack_funcs
 
     factor, invert, workspace = get_lapack_funcs(("getrf", "getri", "getri_lwork"), (x,))
-    packed, pivots, failed = factor(x.T)
+    packed, pivots, failed = factor(x)
     if failed:
         raise np.linalg.LinAlgError
     length = int(workspace(len(x))[0].real)
-    return invert(packed, pivots, lwork=length, overwrite_lu=1)[0].T
+    return invert(packed, pivots, lwork=length, overwrite_lu=1)[0]
+
+
+SMALL, MANY = 4, 1024  # rows and count of matrices that are inverted together, in half the time
+CHUNK = 4096  # matrices for which NumPy's calls take little, and which stay in the second cache
+
+
+def _invert_together(x: np.ndarray) -> np.ndarray:
+    """Return x⁻¹ of many small matrices [count, n, n] by Gauss and Jordan's steps, in float64.
+
+    Partial pivoting without branches: where row i has the larger number, it is exchanged.
+    """
+    size, result = x.shape[-1], np.empty(x.shape, x.dtype)
+    for start in range(0, len(x), CHUNK):
+        a = np.moveaxis(x[start : start + CHUNK], 0, -1).astype(np.float64, order="C")
+        bits, exchanges = a.view(np.int64), []
+        for j in range(size):
+            for i in range(j + 1, size):
+                larger = -(np.abs(a[i, j]) > np.abs(a[j, j])).astype(np.int64)
+                _exchange(bits[i], bits[j], larger)
+                exchanges.append((i, j, larger))
+            pivot, factors = a[j, j].copy(), a[:, j].copy()
+            if not pivot.all():
+                raise np.linalg.LinAlgError
+            factors[j] = a[:, j] = 0
+            a[j, j] = 1
+            a[j] /= pivot
+            a -= factors[:, None] * a[j]
+        for i, j, larger in reversed(exchanges):
+            _exchange(bits[:, i], bits[:, j], larger)
+        np.moveaxis(result[start : start + CHUNK], 0, -1)[...] = a
+    return result
+
+
+def _exchange(x: np.ndarray, y: np.ndarray, mask: np.ndarray) -> None:
+    """Exchange the integers x and y where all bits of `mask` are set."""
+    differences = x ^ y
+    differences &= mask
+    x ^= differences
+    y ^= differences
+
+
+def _invert_all(x: np.ndarray) -> np.ndarray:
+    """Return x⁻¹ of each matrix; LinAlgError where one is singular.
+
+    From 96 rows on in the dtype of x, as in TensorFlow; smaller matrices in float64.
+    """
+    size, count = x.shape[-1], math.prod(x.shape[:-2])
+    if x.dtype == np.float32 and 0 < size <= SMALL and count >= MANY:
+        return _invert_together(x.reshape(count, size, size)).reshape(x.shape)
+    if size < BLOCKED:
+        return np.linalg.inv(x)
+    if not is_narrow_and_large(x, LARGE):
+        x = x.astype(np.result_type(x, np.float64), copy=False)  # as NumPy does
+    return each(_invert, x, x.shape[-2:])
 
 
 def matrix_inverse(x: np.ndarray) -> Any:
     """Return x⁻¹; InvalidArgumentError for a singular matrix or one with NaN."""
     try:
-        if x.shape[-1] < BLOCKED:
-            result = np.linalg.inv(x)
-        else:
-            wide = x.astype(np.result_type(x, np.float64), copy=False)  # as NumPy does
-            result = each(_invert, wide, x.shape[-2:]).astype(x.dtype, copy=False)
+        result = _invert_all(x).astype(x.dtype, copy=False)
     except np.linalg.LinAlgError:
         raise singular("inv") from None
     if np.isnan(result).any():
@@ -188,7 +241,7 @@ def matrix_inverse(x: np.ndarray) -> Any:
 def cofactors(x: np.ndarray) -> Any:
     """Return det(x) x⁻ᵀ, by singular values where x⁻¹ does not exist."""
     try:
-        z = np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
+        z = determinant(x)[..., None, None] * np.swapaxes(_invert_all(x), -1, -2)
         if np.isfinite(z).all():
             return z.astype(x.dtype, copy=False)
     except np.linalg.LinAlgError:
@@ -228,6 +281,8 @@ def triangular_solution(a: np.ndarray, b: np.ndarray, *, lower: bool, adjoint: b
     One matrix: BLAS.  A batch of more matrices than rows: substitution over the whole batch at
     once.
     """
+    if a.ndim == b.ndim == 2 and b.size:
+        return _solve_triangle(a, b, lower, adjoint)
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     size, columns = b.shape[-2:]
     b = np.broadcast_to(b, (*lead, size, columns))
@@ -238,16 +293,18 @@ def triangular_solution(a: np.ndarray, b: np.ndarray, *, lower: bool, adjoint: b
         if adjoint:
             a, lower = conjugate_transpose(a), not lower
         return _substitute(a, b, lower)
+    result = np.empty(b.shape, b.dtype)
+    for index in np.ndindex(lead):
+        result[index] = _solve_triangle(a[index], b[index], lower, adjoint)
+    return result
+
+
+def _solve_triangle(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.ndarray:
+    """Return z from zᵀ aᵀ = bᵀ, or zᵀ a* = bᵀ: BLAS reads both as they are."""
     from scipy.linalg import get_blas_funcs
 
     solve: Any = get_blas_funcs("trsm", (a, b))
-    result = np.empty(b.shape, b.dtype)
-    for index in np.ndindex(lead):  # zᵀ aᵀ = bᵀ, or zᵀ a* = bᵀ: BLAS reads both as they are
-        turned = solve(
-            1.0, a[index].T, b[index].T, side=1, lower=not lower, trans_a=2 if adjoint else 0
-        )
-        result[index] = turned.T
-    return result
+    return solve(1.0, a.T, b.T, side=1, lower=not lower, trans_a=2 if adjoint else 0).T
 
 
 def _substitute(a: np.ndarray, b: np.ndarray, lower: bool) -> Any:

@@ -58,6 +58,15 @@ def first_places(x: np.ndarray, count: int, descending: bool) -> np.ndarray:
     return stable_order(x, descending)[..., :count] if found is None else found
 
 
+def take_in_rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return x[..., places[..., j]], as `numpy.take_along_axis` does by Python's steps."""
+    size = x.shape[-1]
+    if x.size > size:
+        starts = np.arange(0, x.size, size).reshape(*x.shape[:-1], 1)
+        places = places + starts
+    return x.take(places)
+
+
 def _up_to_the_last(x: np.ndarray, count: int, descending: bool) -> np.ndarray | None:
     """Return `first_places`,
     of the elements up to the last that is chosen; None where many are equal.
@@ -68,13 +77,14 @@ def _up_to_the_last(x: np.ndarray, count: int, descending: bool) -> np.ndarray |
     places = np.flatnonzero(~(x < bound) if descending else ~(x > bound))
     rows = x.size // size
     if places.size == rows * count:
-        places = places.reshape(*x.shape[:-1], count) % size
+        places = places.reshape(*x.shape[:-1], count)
     elif rows == 1 and 2 * places.size <= size:
         places = places.reshape(*x.shape[:-1], places.size)
     else:  # ties, or NaN
         return None
-    order = stable_order(np.take_along_axis(x, places, -1), descending)[..., :count]
-    return np.take_along_axis(places, order, -1)
+    order = stable_order(x.take(places), descending)[..., :count]
+    places = take_in_rows(places, order)
+    return places % size if rows > 1 else places
 
 
 def _pack_order(x: np.ndarray, descending: bool) -> np.ndarray | None:

@@ -53,7 +53,13 @@ class stack:
         return Aval((*dims[:axis], len(values), *dims[axis:]), first.dtype)
 
     def numpy(*values: np.ndarray, axis):
-        return np.stack(values, axis)
+        dims, kind = np.shape(values[0]), values[0].dtype
+        axis %= len(dims) + 1
+        result = np.empty((*dims[:axis], len(values), *dims[axis:]), kind)
+        lead = (slice(None),) * axis
+        for place, value in enumerate(values):  # numpy.stack is written in Python, too
+            result[(*lead, place)] = value
+        return result
 
     def transpose(g, *values, axis):
         dims = g.dims
@@ -126,7 +132,8 @@ class unstack:
     def numpy(x: np.ndarray, *, axis):
         if x.ndim == 1:
             return tuple(x[i, ...] for i in range(len(x)))
-        return tuple(np.moveaxis(x, axis, 0))
+        others = [other for other in range(x.ndim) if other != axis]
+        return tuple(x.transpose(axis, *others))
 
     def transpose_x(g: tuple, x, *, axis):
         return stack(*g, axis=axis)

@@ -14,6 +14,7 @@ from talweg.core.errors import NeedsStaticError, invalid, invalid_value
 from talweg.core.primitive import Reject, Sample, later
 from talweg.core.roles import Trait
 from talweg.core.shapes import merge_equal_shapes, normalize_axis
+from talweg.kernels.broadcasting import spread
 
 
 def batch_to_front(size: object, x, batched: object):
@@ -46,7 +47,7 @@ class broadcast_to:
 
     def numpy(x: np.ndarray, *, shape):
         if math.prod(shape) > SMALL:
-            return np.broadcast_to(x, shape)
+            return spread(x, shape)
         result = np.empty(shape, x.dtype)
         result[...] = x
         return result
@@ -101,6 +102,8 @@ class reshape:
 
     def numpy(x: np.ndarray, *, shape):
         if x.ndim and not x.strides[-1] and shape and 1 < x.shape[-1] != shape[-1]:
+            if x.size > SMALL and not any(x.strides):  # one number everywhere
+                return spread(x[(0,) * x.ndim], shape)
             x = np.repeat(x[..., 0], x.shape[-1])  # NumPy copies such views element by element
         return x.reshape(shape)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
 from talweg.core.dims import dims_differ, same
-from talweg.core.dtypes import float32, float64
+from talweg.core.dtypes import float32, float64, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels.resampling import sum_taps
@@ -16,6 +18,8 @@ from talweg.prims.layout import batch_to_front, reshape
 from talweg.prims.reduce import reduce_sum
 
 WIDE = frozenset({float32, float64})
+FEW = 3  # channels that a register would hold alone
+STORED = 128.0  # the cost of an element that is not computed again
 TAPS = np.array([[0, 1], [1, 2], [2, 1], [2, 0]], np.int32)
 THREE = np.array([[0], [2], [0]], np.int32)
 
@@ -60,6 +64,22 @@ class resample:
     def requires(t, x, places, weights, *, axis):
         t.require_below(places, x.dims[axis])
 
+    def expand(t, x, places, weights, *, axis):
+        """Resample a few channels as one row, in which neighbours fill a register."""
+        depth, (new, taps) = math.prod(x.dims[axis + 1 :]), places.dims
+        if not 1 < depth <= FEW or taps > 2:
+            return NotImplemented
+        spread, each = (new, depth, taps), (new * depth, taps)
+        if x.dims[axis] * depth > int32.max:
+            places = t.cast(places, dtype=int64)
+        columns = t.stack(*[t.add(t.mul(places, depth), n) for n in range(depth)], axis=1)
+        weights = t.broadcast_to(t.reshape(weights, shape=(new, 1, taps)), shape=spread)
+        row = t.reshape(x, shape=(*x.dims[:axis], x.dims[axis] * depth))
+        z = t.resample(
+            row, t.reshape(columns, shape=each), t.reshape(weights, shape=each), axis=axis
+        )
+        return t.reshape(z, shape=(*x.dims[:axis], new, *x.dims[axis + 1 :]))
+
     def loops(s, index, x, places, weights, *, axis):
         total = s.zero(x)
         for k in range(places.dims[1]):
@@ -69,7 +89,12 @@ class resample:
         return total
 
     def cost(x, places, weights, *, axis):
-        return 8.0 * places.dims[1]  # so that rows are stored before columns are made of them
+        """Return what has rows stored before columns are made of them.
+
+        Fewer rows, too, of which each element would be computed twice, in another order.
+        """
+        new, taps = places.dims
+        return STORED if new <= x.dims[axis] and axis + 1 < len(x.dims) else 8.0 * taps
 
     def batch(size, batched, x, places, weights, *, axis):
         if not batched[1] and not batched[2]:

@@ -134,7 +134,7 @@ class top_k:
             places = np.argmax(x, -1)[..., None]  # NaN counts as the largest here too
         else:
             places = sorting.first_places(x, k, not smallest)
-        return np.take_along_axis(x, places, -1), places.astype(dtype.numpy_dtype)
+        return sorting.take_in_rows(x, places), places.astype(dtype.numpy_dtype)
 
     def vjp(g: tuple, z, x, *, k, smallest, dtype):
         last = len(x.dims) - 1

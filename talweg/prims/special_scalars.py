@@ -179,6 +179,33 @@ BESSEL = (
         ),
     ),
 )
+# erf⁻¹(x) / x by w / 8 - 1, w = -ln (1 - x²) up to 16 (of float32's largest number below 1): a
+# weighted fit at Chebyshev's points, off by 5e-11 of the value
+ERFINV = (
+    2.6614386416300757,
+    1.4108582474441558,
+    -0.3235479259328294,
+    0.12572664537924988,
+    -0.036479032101840586,
+    -0.015801716262858735,
+    0.0421399617795692,
+    -0.04564445324909127,
+    0.032998604711233254,
+    -0.014014248053447993,
+    -0.0031090884748756218,
+    0.0126992506230895,
+    -0.011085757378263627,
+    0.0043621576430674484,
+    -0.004602827768974652,
+    0.0056764929005248595,
+    0.005041560104900659,
+    -0.012372588038849771,
+    0.002400997661058906,
+    0.0064318572915788115,
+    -0.0028634985820689676,
+    -0.001143209709603386,
+    0.0006737258189157812,
+)
 FAR = 8  # from where these series are right to float64's last places
 # B₂ⱼ / (2j)!, by which Euler and Maclaurin's formula corrects an integral
 CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000)
@@ -232,9 +259,13 @@ def ndtri(s: Any, x: Any) -> Any:
 
 @in_float64
 def erfinv(s: Any, x: Any) -> Any:
-    """Return the normal quantile of (1 + x) / 2, over √2."""
-    tail = (s.number(1.0, x) - s.abs(x)) * 0.5
-    return s.fma(normal_quantile(s, x * 0.5, tail), math.sqrt(0.5), 0.0)  # 0 also of -0.0
+    """Return x times a polynomial in the logarithm of 1 - x², as M. Giles does ("Approximating the
+    erfinv Function", GPU Computing Gems 2, 2012).
+    """
+    rest = s.fma(s.neg(x), x, 1.0)
+    w = s.neg(s.log(rest))
+    value = s.fma(x, polynomial(s, s.fma(w, 0.125, -1.0), ERFINV), 0.0)  # 0 also of -0.0
+    return s.select(s.equal(rest, 0.0), s.copysign(s.number(math.inf, x), x), value)
 
 
 def log_gamma(s: Any, x: Any) -> Any:

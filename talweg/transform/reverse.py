@@ -134,8 +134,18 @@ def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple 
 
 
 def _fill_zeros(cotangents: tuple, results: tuple) -> tuple:
-    """Return the cotangents, with zeros for absent ones."""
-    return tuple([_dense(g, z) for g, z in zip(cotangents, results)])
+    """Return the cotangents, with zeros for absent ones: one tensor for those that are alike."""
+    zeros: dict[tuple, Any] = {}
+    filled = []
+    for g, z in zip(cotangents, results):
+        if g is None and type(z) is dispatch.state.plain:
+            kind = (z.dims, z.dtype)
+            if kind not in zeros:
+                zeros[kind] = _dense(None, z)
+            filled.append(zeros[kind])
+        else:
+            filled.append(_dense(g, z))
+    return tuple(filled)
 
 
 def _dense(g: object, z: Any) -> Any:

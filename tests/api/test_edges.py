@@ -182,3 +182,49 @@ def test_zeta_at_its_edges():
     q = tf.constant([0.0, -1.0, -1.0, -2.0, 2.0, 1.5, 0.0, nan, nan], tf.float64)
     wanted = [nan, nan, inf, inf, 0.0, 0.0, inf, nan, inf]
     np.testing.assert_array_equal(tf.math.zeta(x, q), wanted)
+
+
+PLACES = [[0, 1, 2], [0, 2, 0], [1, 0, 1], [1, 2, 2], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("keepdims", (False, True))
+@pytest.mark.parametrize("axis", (None, 0, 1, -1, [0, 1], [2, 0], [0, 1, 2], []))
+def test_sparse_sums_are_those_of_the_dense_tensor(axis, keepdims):
+    x = tf.SparseTensor(PLACES, [1.0, 2.0, 3.0, 4.0, -5.0], [2, 3, 4])
+    dense = tf.sparse.to_dense(x)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x.values)
+        found = tf.sparse.reduce_sum(x, axis, keepdims)
+    wanted = tf.reduce_sum(dense, axis, keepdims)
+    assert found.shape == wanted.shape
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(tape.gradient(found, x.values), np.ones(5, np.float32))
+    in_function = tf.function(tf.sparse.reduce_sum)(x, axis, keepdims)
+    np.testing.assert_array_equal(in_function, wanted)
+    assert tf.sparse.reduce_sum(tf.sparse.from_dense(tf.zeros([2, 0])), 1).numpy().tolist() == [
+        0,
+        0,
+    ]
+
+
+@pytest.mark.parametrize("place", ([0, 1, 4], [2, 0, 0], [0, -1, 0], [0, 3, 0]))
+def test_sparse_sums_refuse_places_outside(place):
+    outside = [
+        axis for axis, (one, size) in enumerate(zip(place, (2, 3, 4))) if not 0 <= one < size
+    ]
+    for axis in {0, 1, 2} - set(outside):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds"):
+            tf.sparse.reduce_sum(tf.SparseTensor([place], [1.0], [2, 3, 4]), axis)
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64", "int32", "int64", "float16"))
+@pytest.mark.parametrize("shape", ((5,), (5, 3), (5, 2, 2)))
+def test_means_of_segments(dtype, shape):
+    x = tf.cast(tf.reshape(tf.range(np.prod(shape)), shape), dtype)
+    ids = np.array([0, 0, 0, 2, 2])
+    wanted = np.stack([np.mean(x[:3], 0), np.zeros(shape[1:]), np.mean(x[3:], 0)]).astype(dtype)
+    eager = tf.math.segment_mean(x, ids)
+    in_function = tf.function(tf.math.segment_mean)(x, ids)
+    for found in (eager, in_function):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-3 if dtype == "float16" else 1e-6)

@@ -92,12 +92,37 @@ def test_written_for_tensorflow_as_operations_of_its_own():
     assert not [node.op for node in graph.node if node.op.startswith("Talweg")]
 
 
-def test_columns_read_the_rows_that_were_stored():
-    """Compiled, the second axis does not make the rows again for each tap."""
-    x, static = np.zeros((8, 64, 64, 3), np.float32), StaticProgram()
-    arrays = [x, *weights_of(64, 128, "bilinear", False)[:2]]
+@pytest.mark.parametrize("new", (128, 40))
+@pytest.mark.parametrize("channels, more", ((4, 0), (3, 2)))
+def test_columns_read_the_rows_that_were_stored(channels, more, new):
+    """Compiled, the second axis does not make the rows again for each tap.
+
+    Of few channels the places and weights of each are made, which whole programs fold.
+    """
+    x, static = np.zeros((8, 64, 64, channels), np.float32), StaticProgram()
+    arrays = [x, *weights_of(64, new, "bilinear", False)[:2]]
     rows = declared.add(static, resampling.resample, arrays, {"axis": 1})
     operands = [*rows, *static.inputs[1:]]
     static.outputs = [static.apply(resampling.resample, operands, {"axis": 2})]
     blocks = declared.lower(static).program.blocks
-    assert len(blocks) == 3  # whether places are within x, rows, columns
+    assert len(blocks) == 3 + more  # whether places are within x, rows, columns
+
+
+@pytest.mark.parametrize("dtype", ("float32", "uint8", "float16"))
+@pytest.mark.parametrize("channels", (1, 2, 3, 4))
+@pytest.mark.parametrize("size", ((20, 15), (50, 40), (20, 60)))
+def test_few_channels_are_one_row(size, channels, dtype):
+    """In a function, scaled afterwards; bilinear, whose two taps read the row."""
+    x = np.random.default_rng(0).uniform(0, 255, (2, 30, 24, channels)).astype(dtype)
+    wanted = x.astype("float64")
+    for axis, (old, new) in enumerate(zip(x.shape[1:3], size), 1):
+        matrix = matrix_of("bilinear", old, new)
+        wanted = np.moveaxis(np.tensordot(matrix, wanted, ((1,), (axis,))), 0, axis)
+
+    @tf.function
+    def resized(x):
+        return tf.image.resize(x, size) / 255.0
+
+    for _ in range(2):
+        np.testing.assert_allclose(resized(x), wanted / 255, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(tf.image.resize(x, size), wanted, rtol=1e-5, atol=1e-3)

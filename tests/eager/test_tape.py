@@ -13,6 +13,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import dispatch, settings
+from talweg.transform import reverse
 from talweg.transform.batch import for_each_slice
 
 
@@ -356,3 +357,66 @@ def test_gradients_of_rows_stay_sparse_through_identity():
         copy = tf.identity(x)
         y = tf.reduce_sum(tf.gather(copy, [0])) + tf.reduce_sum(copy)
     assert tape.gradient(y, x).numpy().tolist() == [[2, 2], [1, 1], [1, 1]]
+
+
+def test_the_seed_of_a_large_target_takes_no_memory():
+    x = tf.zeros([1024, 1024])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reshape(x, [1024, 32, 32])
+    tracemalloc.start()
+    try:
+        gradient = tape.gradient(y, x)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20  # of 4 MB
+    finally:
+        tracemalloc.stop()
+    assert gradient.shape == x.shape and np.all(gradient == 1.0)
+
+
+def test_gradients_of_large_targets_can_be_assigned_and_changed():
+    """They share the memory of one number, which nobody may write."""
+    variable = tf.Variable(tf.zeros([300, 300]))
+    with tf.GradientTape() as tape:
+        y = tf.concat([variable, variable * 2.0], 0)
+    gradient = tape.gradient(y, variable)
+    np.testing.assert_array_equal(gradient, np.full((300, 300), 3.0))
+    with tf.GradientTape() as tape:
+        y = tf.transpose(variable)
+    ones = tape.gradient(y, variable)
+    variable.assign(ones)
+    variable.assign_add(ones)
+    variable[3, 4].assign(7.0)
+    tf.function(lambda: variable.scatter_nd_add([[3, 4]], [1.0]))()
+    assert variable.numpy()[3, 4] == 8.0 and variable.numpy()[3, 5] == 2.0
+    assert np.all(ones == 1.0) and ones.numpy().flags.owndata
+
+
+def test_absent_cotangents_of_equal_parts_are_one_tensor(monkeypatch):
+    x = tf.constant(np.arange(60.0).reshape(20, 3))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        parts = tf.unstack(x)
+        y = parts[2] * parts[5]
+    made = []
+    zeros_of = reverse.zeros_of
+    monkeypatch.setattr(reverse, "zeros_of", lambda z: made.append(z) or zeros_of(z))
+    gradient = tape.gradient(y, x).numpy()
+    assert len(made) == 1
+    wanted = np.zeros((20, 3))
+    wanted[2], wanted[5] = x[5], x[2]
+    np.testing.assert_array_equal(gradient, wanted)
+
+
+def test_absent_cotangents_of_unequal_parts():
+    x = tf.constant(np.arange(12.0).reshape(2, 6))
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            parts = tf.split(x, [1, 2, 3], axis=1)
+            y = parts[1] ** 3
+        gradient = tape.gradient(y, x)
+    again = outer.gradient(gradient, x)
+    inside = np.array([0, 1, 1, 0, 0, 0])
+    np.testing.assert_allclose(gradient, 3 * x.numpy() ** 2 * inside)
+    np.testing.assert_allclose(again, 6 * x.numpy() * inside)

@@ -1,9 +1,10 @@
 """Elementwise kernels of a few numbers along the last axes run in long inner loops."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from talweg.kernels.broadcasting import SHORT, apply_in_long_loops
+from talweg.kernels.broadcasting import SHORT, apply_in_long_loops, spread
 
 LONG = [  # shapes of x and y, of which NumPy's inner loop would be y's last axis
     ((30, 40, 3), (3,)),
@@ -57,3 +58,18 @@ def test_others_are_left_to_numpy(shape, other):
 def test_strided_operands_are_left_to_numpy():
     x = np.zeros((30, 40, 6), "f")[:, :, ::2]
     assert apply_in_long_loops(np.add, x, np.ones(3, "f")).sum() == x.size
+
+
+@pytest.mark.parametrize("dtype", ("float32", "bool", "complex64", "object", ml_dtypes.bfloat16))
+@pytest.mark.parametrize(
+    "lead, shape", (((3, 1, 2), (5, 3, 4, 2)), ((), (70, 90)), ((1,), (0, 4)), ((2, 0), (3, 2, 0)))
+)
+@pytest.mark.parametrize("turned", (False, True))
+def test_spread_is_a_view_that_nobody_writes(lead, shape, dtype, turned):
+    x = np.arange(np.prod(lead, dtype=int)).reshape(lead).astype(dtype)
+    if turned:
+        x, shape = x.T, (9, *x.T.shape)
+    found, wanted = spread(x, shape), np.broadcast_to(x, shape)
+    assert found.dtype == wanted.dtype and not found.flags.writeable
+    np.testing.assert_array_equal(found, wanted)
+    assert not found.size or np.shares_memory(found, x)

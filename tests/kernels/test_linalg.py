@@ -5,7 +5,16 @@ import pytest
 
 import talweg as tf
 from talweg.kernels import linalg
-from talweg.kernels.linalg import BLOCKED, determinant, matrix_inverse, matrix_solve
+from talweg.kernels.linalg import (
+    BLOCKED,
+    LARGE,
+    MANY,
+    SMALL,
+    cofactors,
+    determinant,
+    matrix_inverse,
+    matrix_solve,
+)
 
 
 @pytest.mark.parametrize("kind", ("f4", "f8", "c8", "c16"))
@@ -20,6 +29,81 @@ def test_inverse(kind, lead):
     assert z.dtype == x.dtype and z.shape == x.shape
     wanted = np.linalg.inv(x.astype("c16" if kind[0] == "c" else "f8"))
     np.testing.assert_allclose(z, wanted, rtol=1e-12 if kind in ("f8", "c16") else 1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ("f4", "c8"))
+@pytest.mark.parametrize("lead", ((), (2,), (2, 0), (1, 3)))
+def test_inverses_in_their_own_dtype(kind, lead):
+    x = _matrices(kind, *lead, LARGE, LARGE) + 40 * np.eye(LARGE, dtype=kind)
+    z = matrix_inverse(x)
+    assert z.dtype == x.dtype and z.shape == x.shape and z.flags.c_contiguous
+    wanted = np.linalg.inv(x.astype("c16" if kind == "c8" else "f8"))
+    np.testing.assert_allclose(z, wanted, atol=1e-5 * abs(wanted).max(initial=0))
+
+
+@pytest.mark.parametrize(
+    "kind, tensorflow",
+    (("positive definite", 1.6e-7), ("columns", 6.8e-6), ("orthogonal", 1.6e-6), ("rows", 1.6e-5)),
+)
+def test_inverses_are_as_exact_as_tensorflows(kind, tensorflow):
+    """In the median over 380 matrices of 19 kinds, the error is 0.89 of TensorFlow's.
+
+    The numbers here are the median errors of TensorFlow for each kind.
+    """
+    errors = []
+    for seed in range(32):
+        x = _kind(kind, np.random.default_rng(seed), 128).astype("f4")
+        wanted = np.linalg.inv(x.astype("f8"))
+        errors.append(np.linalg.norm(matrix_inverse(x) - wanted) / np.linalg.norm(wanted))
+    assert np.median(errors) < 1.2 * tensorflow
+
+
+def _kind(kind, random, size):
+    x = random.normal(size=(size, size))
+    if kind == "positive definite":
+        return x @ x.T / size + np.eye(size)
+    if kind == "orthogonal":
+        return np.linalg.qr(x)[0]
+    scale = np.exp(3 * random.normal(size=size))
+    return x * (scale if kind == "columns" else scale[:, None])
+
+
+@pytest.mark.parametrize("size", range(1, SMALL + 1))
+@pytest.mark.parametrize("lead", ((MANY,), (3, MANY)))
+def test_small_inverses_are_computed_in_float64(size, lead, monkeypatch):
+    """In several chunks; zeros on the diagonal need exchanges of rows."""
+    monkeypatch.setattr(linalg, "CHUNK", MANY // 2 + 3)
+    x = _matrices("f4", *lead, size, size)
+    x[..., ::2, 0, 0] = 0 if size > 1 else 1
+    x[..., 1::3, :, :] += np.float32(1e3)
+    wanted = np.linalg.inv(x.astype("f8"))
+    monkeypatch.setattr(linalg.np.linalg, "inv", None)  # which takes twice as long
+    z = matrix_inverse(x)
+    assert z.dtype == x.dtype and z.shape == x.shape
+    scale = np.abs(wanted).max((-2, -1), keepdims=True)
+    np.testing.assert_allclose(z / scale, wanted / scale, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("size, count", ((3, MANY), (LARGE, 2), (BLOCKED, 1)))
+@pytest.mark.parametrize("fill", (0.0, np.nan))
+def test_one_matrix_without_inverse_among_others(size, count, fill):
+    x = _matrices("f4", count, size, size)
+    x[-1] = fill
+    with np.errstate(all="ignore"), pytest.raises(tf.errors.InvalidArgumentError, match="not inv"):
+        matrix_inverse(x)
+
+
+@pytest.mark.parametrize("kind", ("f4", "f8", "c8"))
+@pytest.mark.parametrize("size", (BLOCKED, LARGE))
+def test_cofactors_of_larger_matrices(kind, size, monkeypatch):
+    x = (_matrices(kind, 2, size, size) / size**0.5).astype(kind)
+    wide = x.astype("c16" if kind == "c8" else "f8")
+    wanted = np.linalg.det(wide)[:, None, None] * np.swapaxes(np.linalg.inv(wide), 1, 2)
+    monkeypatch.setattr(linalg.np.linalg, "inv", None)  # which takes three times as long
+    z = cofactors(x)
+    assert z.dtype == x.dtype and z.shape == x.shape
+    tolerance = 1e-10 if kind == "f8" else 2e-4
+    np.testing.assert_allclose(z, wanted, atol=tolerance * np.abs(wanted).max())
 
 
 def test_larger_matrices_need_no_identity(monkeypatch):

@@ -237,3 +237,25 @@ def test_entries_that_are_not_above(shape, counted, monkeypatch):
     found = uniform._search_rows(sums, sought, classes)
     for row, values, number in zip(sums, sought, found):
         np.testing.assert_array_equal(number, row.searchsorted(values, side="right"))
+
+
+@pytest.mark.parametrize("size", (2, 3, 97, 1000))
+def test_few_and_many_elements_are_exchanged_alike(size, monkeypatch):
+    partner = np.arange(size)
+    partner[:-1] += np.random.default_rng(size).integers(0, np.arange(size, 1, -1))
+    monkeypatch.setattr(permutation, "FEW", 0)
+    many = permutation._exchange(partner)
+    monkeypatch.setattr(permutation, "FEW", size)
+    few = permutation._exchange(partner)
+    assert few.dtype == many.dtype
+    np.testing.assert_array_equal(few, many)
+
+
+@pytest.mark.parametrize("rows, size", ((9, 5), (40, 400)))  # which are counted, and bisected
+def test_categories_are_found_where_sums_exceed_what_is_sought(rows, size):
+    random = np.random.default_rng(0)
+    sums = np.cumsum(random.integers(0, 2, (rows, 30)).astype(float), axis=1)  # with equal ones
+    sought = random.integers(0, 20, (rows, size)).astype(float)
+    found = uniform._search_rows(sums, sought, 30)
+    wanted = [row.searchsorted(values, side="right") for row, values in zip(sums, sought)]
+    np.testing.assert_array_equal(found, wanted)

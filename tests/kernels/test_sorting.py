@@ -125,3 +125,19 @@ def test_few_integers_are_left_to_numpy(monkeypatch):
     monkeypatch.setattr(native_groups, "MANY", 1 << 20)
     assert native_groups.number_groups(np.arange(300), 0, 299) is None
     assert native_groups.stable_order(np.arange(300), 0, 299, False) is None
+
+
+@pytest.mark.parametrize(
+    "shape", ((0, 5), (3, 0), (4, 100), (2, 3, 100), (100,), (1, 1, 100), (5, 1))
+)
+@pytest.mark.parametrize("descending", (False, True))
+def test_first_places_and_what_stands_there(shape, descending):
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    for count in {0, 1, 3, 10} & set(range(shape[-1] + 1)):
+        for order in "CF":
+            x = np.array(x, order=order)
+            places = sorting.first_places(x, count, descending)
+            wanted = sorting.stable_order(x, descending)[..., :count]
+            np.testing.assert_array_equal(places, wanted)
+            found = sorting.take_in_rows(x, places)
+            np.testing.assert_array_equal(found, np.take_along_axis(x, wanted, -1))

@@ -313,7 +313,7 @@ def repeat(
     (array([1, 1, 2, 2], dtype=int32), array([1, 2, 2], dtype=int32))
     """
     x = tensor(input)
-    counts = _integers_to_repeat(repeats)
+    counts = None if type(repeats) is int else _integers_to_repeat(repeats)
     if axis is None:
         x = layout.reshape(x, shape=(math.prod(x.dims),))
     elif not isinstance(axis, (int, np.integer)):
@@ -325,6 +325,8 @@ def repeat(
             "TW202", f"repeat: axis={axis} out of bounds: expected {-rank}<=axis<{rank}"
         )
     along %= rank
+    if counts is None:
+        return _repeat_evenly(x, repeats, along)
     size = x.dims[along]
     if len(counts.dims) > 1:
         raise value_error("TW203", f"repeat: repeats has shape {counts.dims}", "rank at most 1")

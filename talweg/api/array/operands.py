@@ -19,7 +19,7 @@ from talweg.core.dims import Dim, Size, below, is_symbolic
 from talweg.core.dtypes import DType, int8, int16, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
-from talweg.core.shapes import normalize_axis
+from talweg.core.shapes import TensorShape, normalize_axis
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
@@ -75,6 +75,8 @@ def integer_vector(
     """Convert a vector to a tuple of ints; InvalidArgumentError unless it is one (or an allowed
     scalar).
     """
+    if type(value) is TensorShape and value.is_fully_defined():
+        value = value.as_tuple()
     if type(value) in (list, tuple):
         kinds = set(map(type, value))
         if kinds == _INT or (not kinds and empty):

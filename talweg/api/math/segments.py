@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.core.declare import check_dtype
@@ -12,7 +14,7 @@ from talweg.core.dtypes import FLOATING, INTEGER, REAL, float32, float64, int16,
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.tensor import EagerTensor
+from talweg.eager.tensor import EagerTensor, wrap
 from talweg.prims import arithmetic, counts, guarded, rounding, segment
 from talweg.prims.layout import reshape
 from talweg.prims.reduce import reduce_max
@@ -62,6 +64,9 @@ def number_of_segments(ids: Tensor) -> SegmentCount:
 
 def _counts_in_order(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
     """Count the rows of each segment like `_counts`, of sorted ids that are not negative."""
+    if type(ids) is EagerTensor:
+        rows = np.bincount(ids._array, minlength=count.size).astype(dtype.numpy_dtype)
+        return wrap(rows.reshape(-1, *(1,) * (rank - 1)))
     total = arithmetic.cast(counts.bincount(ids, size=count.size), dtype=dtype)
     return total if rank == 1 else reshape(total, shape=(count.size, *(1,) * (rank - 1)))
 

@@ -6,6 +6,7 @@ primitives, so derivatives follow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from talweg.api.arguments import axes_argument, require_sizes, tensor
 from talweg.api.array.operands import sizes_tensor
 from talweg.api.export import export
 from talweg.api.sparse.form import dims_of, make_sparse, reorder, select_where, sparse, to_dense
-from talweg.core.dims import differ, dims_differ
+from talweg.core.dims import differ, dims_differ, is_symbolic
 from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -138,6 +139,10 @@ def _reduce(
     axes = axes_argument(axis, len(dims), function)
     left = [one for one in range(len(dims)) if one not in axes]
     sizes = [dims[one] for one in left]
+    if combine is segment.segment_sum and not as_sparse and not is_symbolic(dims):
+        total = _sum_at_places(x, left, sizes)
+        kept = [1 if one in axes else n for one, n in enumerate(dims)] if keepdims else sizes
+        return layout.reshape(total, shape=tuple(kept))
     places, groups = group_indices(columns_of(x.indices, left), sizes)
     count = places.dims[0]
     values = combine(x.values, groups, count=count)
@@ -152,6 +157,17 @@ def _reduce(
     if not sizes:
         return reduce_sum(values, axes=(0,), keepdims=False)
     return to_dense(make_sparse(places, values, sizes))
+
+
+def _sum_at_places(x: SparseTensor, left: list, sizes: list) -> Any:
+    """Return the sums over all axes but `left` as a vector, without looking for places that are
+    equal.
+    """
+    whole = sizes_tensor(tuple(sizes), int64)
+    columns = columns_of(x.indices, left) if len(left) < len(dims_of(x)) else x.indices
+    places = sparse_places.checked_places(columns, whole, ordered=False)
+    numbers = sparse_places.place_numbers(places, whole)
+    return segment.segment_sum(x.values, numbers, count=math.prod(sizes))
 
 
 @export("sparse.reduce_sum")

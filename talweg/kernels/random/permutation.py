@@ -6,6 +6,8 @@ import numpy as np
 
 from talweg.kernels.random.philox import BLOCK, Stream, blocks
 
+FEW = 512  # elements that Python exchanges sooner than NumPy is called twenty times
+
 
 def permutation(stream: Stream, size: int) -> np.ndarray:
     """Return a random order of range(size), int64: Fisher and Yates with one 32-bit word a step.
@@ -31,6 +33,11 @@ def _exchange(partner: np.ndarray) -> np.ndarray:
     pointers are followed at once, doubling (Hillis and Steele 1986).
     """
     size = len(partner)
+    if size <= FEW:
+        order = list(range(size))
+        for i, p in enumerate(partner.tolist()):
+            order[i], order[p] = order[p], order[i]
+        return np.array(order)
     order = np.argsort(partner, kind="stable")  # steps by partner, then by time
     same = partner[order[1:]] == partner[order[:-1]]
     earlier = np.full(size, -1)  # the last earlier step with the same partner

@@ -65,8 +65,10 @@ def categorical(stream: Stream, logits: np.ndarray, size: int, dtype: np.dtype) 
     values = logits.astype(np.float64)
     finite = np.isfinite(values)
     lowest = np.finfo(np.float64).min
-    largest = np.max(np.where(finite, values, lowest), axis=1, keepdims=True, initial=lowest)
-    sums = np.cumsum(np.where(finite, np.exp(values - largest), 0.0), axis=1)
+    if not finite.all():
+        values = np.where(finite, values, -np.inf)
+    largest = np.max(values, axis=1, keepdims=True, initial=lowest)
+    sums = np.cumsum(np.exp(values - largest), axis=1)
     sought = doubles(stream, rows * size).reshape(rows, size) * sums[:, -1:]
     if rows <= _SEARCHED_BY_ROW:
         pairs = zip(sums, sought)
@@ -85,7 +87,8 @@ def _search_rows(sums: np.ndarray, sought: np.ndarray, classes: int) -> np.ndarr
     counting few, by bisection among many.
     """
     if sought.size * classes <= _COUNTED:
-        return np.count_nonzero(sums[:, None] <= sought[:, :, None], axis=2)
+        beyond = sums[:, None] > sought[:, :, None]
+        return np.where(beyond[..., -1], beyond.argmax(2), classes)  # the first, if there is one
     flat, first = sums.reshape(-1), classes * np.arange(len(sums))[:, None]
     low = np.zeros(sought.shape, np.intp)
     high = np.full(sought.shape, classes, np.intp)
