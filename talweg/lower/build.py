@@ -79,6 +79,7 @@ class LoweringBuilder:
         self.written: dict[
             Value, int
         ] = {}  # values that are lost after a unit; see lower/fusion/early_stores.py
+        self.updated: set[Buffer] = set()  # which an epilogue reads where it writes
         self.fixed: set[Buffer] = set()  # of the body of a loop: what no trip changes
         self.ahead: dict[tuple, tuple[Any, Kernel]] = {}  # made of such a buffer, before the loop
         guard = combine_guards(static)
@@ -337,12 +338,17 @@ class LoweringBuilder:
         return stores
 
     def memory_of(self, value: Value) -> Buffer:
-        """Return the buffer of a block's raw result, shared with its only consumer."""
+        """Return the buffer of a block's raw result, that of its only consumer if it may be."""
         buffer = self.buffers.get(value)
         if buffer is None:
             for member in self.current.members[1:]:
-                if member in self.buffers and member.dtype is value.dtype:
-                    return self.buffers[member]
+                shared = self.buffers.get(member)
+                if (
+                    shared is not None
+                    and shared not in self.updated
+                    and member.dtype is value.dtype
+                ):
+                    return shared
         return self.buffer_of(value)
 
     def host(self, equation: Equation) -> Host:

@@ -56,7 +56,12 @@ class XlaProgram(Compiled):
     ) -> XlaManifest:
         with compilation.collector_at_rest(), stages.to_be_sent():
             static = compilation.make_static_program(
-                program, avals, state, self.signature.aliases, stages, without=("split",)
+                program,
+                avals,
+                state,
+                self.signature.aliases,
+                stages,
+                without=("strip_mine", "split"),
             )
             self._name = None  # on disk: of programs that nobody looks at, for one device
             if not (stages.wanted or dispatch.state.meshes):

@@ -86,8 +86,10 @@ def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) 
         for value, own_unit in lost.items():
             if reads is not None and value not in reads:
                 continue
-            inside = own_unit and other is unit and type(unit) is Nest and unit.space[0] == "map"
+            inside = own_unit and other is unit and unit.space[0] == "map"
             if not inside or value in unit.elsewhere:
+                return False
+            if type(unit) is Block and not _is_sum(unit, base, value):
                 return False
     if type(unit) is Nest:
         unit.targets.append((base, variable))
@@ -100,11 +102,22 @@ def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) 
         builder.also.setdefault(base, []).append(target)
     else:
         builder.buffers[base] = target
+    if type(unit) is Block and unit.loads & lost.keys():
+        builder.updated.add(target)
     unit.loads |= places
     unit.elsewhere |= places
     for value in lost:
         builder.written[value] = unit.number
     return True
+
+
+def _is_sum(unit: Block, base: Value, value: Value) -> bool:
+    """Return whether a product is added to `value`, which only that epilogue reads."""
+    if unit.equation.prim.lowering.get("call") not in WITH_RESULTS or base is unit.members[0]:
+        return False
+    others = [member for member in unit.members if member is not base]
+    read = {base_of(x) for x in operands_of(unit.equation)}
+    return value not in read.union(*[unit.own_loads.get(member, set()) for member in others])
 
 
 def copy_if_lost(builder: LoweringBuilder, value: Value, lost: set[Value]) -> Value:

@@ -14,6 +14,7 @@ from talweg.passes.optimize.loop_invariants import improve_loops
 from talweg.passes.optimize.matrix_chains import order_products
 from talweg.passes.optimize.simplify import simplify
 from talweg.passes.optimize.split_reductions import split
+from talweg.passes.optimize.strip_mining import strip_mine
 from talweg.passes.optimize.verifier import check
 from talweg.passes.specialize.program import StaticProgram
 
@@ -22,6 +23,7 @@ PASSES: dict[str, Callable[[StaticProgram], None]] = {
     "simplify": simplify,
     "find_products": find_products,
     "order_products": order_products,
+    "strip_mine": strip_mine,
     "split": split,  # for threads of a CPU
 }
 
