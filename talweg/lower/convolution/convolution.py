@@ -29,7 +29,8 @@ from talweg.lower.convolution.direct import LARGE, DirectConvolution
 from talweg.lower.convolution.filter_gradients import FilterGradient
 from talweg.lower.convolution.filter_panels import panels_of
 from talweg.lower.convolution.geometry import Windows, geometry_of
-from talweg.lower.convolution.matrix_tiles import TileConvolution
+from talweg.lower.convolution.matrix_tiles import GatheredConvolution
+from talweg.lower.convolution.matrix_tiles_direct import WindowConvolution, reads_windows
 from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
 from talweg.lower.convolution.padding import TASKS
 from talweg.lower.convolution.winograd import Winograd
@@ -38,7 +39,7 @@ from talweg.lower.convolution.winograd_selection import choose, choose_filters
 from talweg.lower.fusion.loop_nests import guard_load, wrap_in_loops
 from talweg.lower.fusion.views import product_operands, short_operands
 from talweg.lower.ir.index import Axis, Index, flat
-from talweg.lower.ir.loops import Buffer, Expr, Kernel, Repeat
+from talweg.lower.ir.loops import Expr, Kernel, Repeat
 from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Equation, Value
 
@@ -99,7 +100,7 @@ def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
         return [
             Depthwise(builder, windows, builder.buffer_of(x), equation.output).kernel(tap, name)
         ]
-    return _products(builder, windows, x, equation.output, weight, name, filters)
+    return _products(builder, windows, x, equation.output, weight, name, w, False)
 
 
 def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:
@@ -135,7 +136,7 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
             kernels = Depthwise(builder, windows, builder.buffer_of(g), equation.output)
             blocks.append(kernels.kernel(tap, own))
             continue
-        blocks += _products(builder, windows, g, equation.output, weight, own)
+        blocks += _products(builder, windows, g, equation.output, weight, own, w, True)
     return blocks
 
 
@@ -182,16 +183,17 @@ def _products(
     value: Value,
     weight: Callable,
     name: str,
-    filters: Buffer | None = None,
+    filters: Value,
+    turned: bool,
 ) -> list:
     """Lower sums of products over all channels by the faster algorithm.
 
-    filters: those that `weight` reads, if they lie in memory as the windows have them.
+    turned: `weight` reads the matrix of a tap's filters as its transpose.
     """
     source, dtype = builder.buffer_of(x), value.dtype
     if by_registers(value) and windows.reduced:
-        tile_builder = TileConvolution(builder, windows, source, value)
-        return tile_builder.kernels(weight, len(value.dims) - 2, filters, name)
+        way = WindowConvolution if reads_windows(windows) else GatheredConvolution
+        return way(builder, windows, source, value).kernels(weight, filters, turned, name)
     blocks = choose(windows, dtype.size, builder.threads)
     if blocks is not None:
         return Winograd(builder, windows, source, weight, value, blocks).kernels(name)

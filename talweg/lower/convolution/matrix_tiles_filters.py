@@ -117,9 +117,10 @@ class TileFilterGradient(PaddedInput):
             Pointer(self.right),
         ]
         product = [
-            *map(Index, (whole(places) // SIDE, whole(k) // SIDE, whole(width) // SIDE)),
+            *map(Index, (1, whole(places) // SIDE, whole(k) // SIDE, whole(width) // SIDE)),
             step,
             Pointer(self.left),
+            *map(Index, (whole(places), 0)),
             Pointer(self.right),
             Pointer(self.sums, target),
         ]

@@ -29,6 +29,7 @@ class PaddedInput:
 
     parts: into how many other tasks the work on a block is cut; these share a copy of all of x.
     most: rows of a block; dtype: that of the copy, which is made where x has another one, too.
+    room: numbers of a place in a copy that is always made: the channels, and zeros.
     """
 
     def __init__(
@@ -40,12 +41,16 @@ class PaddedInput:
         parts: int = 1,
         most: int | None = None,
         dtype: DType | None = None,
+        room: int | None = None,
     ):
         dtype = source.dtype if dtype is None else dtype
         copies = windows.padded or (bool(windows.reduced) and dtype is not source.dtype)
+        copies = copies or room is not None
+        self.room = windows.channels if room is None else room
         self.builder, self.windows, self.source, self.value = builder, windows, source, value
         self.whole = whole = parts > 1
-        self.rows = rows_of_block(windows, dtype.size, parts, most, copies)
+        size = dtype.size * self.room // max(1, windows.channels)
+        self.rows = rows_of_block(windows, size, parts, most, copies)
         self.blocks = windows.lines[0].outs // self.rows
         self.block: Any = Axis("b", self.blocks)
         self.image: Any = Axis("n", windows.batch)
@@ -54,8 +59,14 @@ class PaddedInput:
         if copies:
             rows = windows.lines[0].outs if whole else self.rows
             spans = [windows.lines[0].cover(rows), *[line.span for line in windows.lines[1:]]]
-            shape = (windows.batch if whole else 1, *spans, windows.channels)
+            if room is not None:
+                spans[0] += self.rows_beyond(rows, spans)
+            shape = (windows.batch if whole else 1, *spans, self.room)
             self.copy = builder.new("padded", dtype, shape, "temporary" if whole else "scratch")
+
+    def rows_beyond(self, rows: int, spans: list[int]) -> int:
+        """Return the rows after those of the windows which are read, for nothing."""
+        return 0
 
     @property
     def read(self) -> Buffer:
@@ -83,6 +94,8 @@ class PaddedInput:
             part,
             zero_rows=not self.skips,
             kind="parallel" if self.whole else "serial",
+            room=self.room,
+            apart=self.copy.shape[1],
         )
 
     def place(self, rows: list, column: Index, taps: tuple) -> Index:
@@ -98,7 +111,7 @@ class PaddedInput:
                 found = found * line.size + place + line.origin
             else:
                 found = found * self.copy.shape[1 + position] + place
-        return found * self.windows.channels
+        return found * (self.windows.channels if self.copy is None else self.room)
 
     def result_index(self, rows: list, column: Index, channel: Index) -> tuple:
         """Return the index of a result; rows[0] counts from the first of the block."""
@@ -143,12 +156,16 @@ def copy_padded(
     part: Index,
     zero_rows: bool = True,
     kind: str = "serial",
+    room: int | None = None,
+    apart: int | None = None,
 ) -> list:
     """Emit the copy that `rows` rows of results from row `block` * rows on read, zero-padded.
 
     `start` is where the image begins in `source`.  The copy, from the first place read on, is
     image number `part` of `target` [channels / width, images, *spans, width].
     zero_rows: whether rows outside of the image are made, too; kind: of the loops over rows.
+    room: numbers of a place, if they are more than `width`, which is all channels then; apart:
+    rows from an image to the next, if there are some between.
     """
     lines = windows.lines
     spans = [lines[0].cover(rows), *[line.span for line in lines[1:]]]
@@ -158,27 +175,33 @@ def copy_padded(
     inside = s.all(*[within(i, 0, line.size) for i, line in zip(at, lines)])
     columns, channels = lines[-1], windows.channels
     layers = channels // width
-    row = flat((part, *map(Index.of, axes)), (0, *spans[:-1])) * (spans[-1] * width)
+    room = width if room is None else room
+    sizes = (0, apart or spans[0], *spans[1:-1])
+    row = flat((part, *map(Index.of, axes)), sizes) * (spans[-1] * room)
     layer = target.size // layers  # from one to the next
     low = min(max(-columns.origin, 0), spans[-1])
     high = max(min(spans[-1], columns.size - columns.origin), low)
     sizes = tuple([line.size for line in lines])
     offset = flat((*at, Index(columns.origin + low)), sizes) * channels + start
-    first = row + low * width
+    first = row + low * room
 
     def element(index: Index) -> Expr:
         return s.cast(load(source, index), target.dtype)
 
     def zero(after: int, count: int) -> list:
         parts = Axis("l", layers)
-        body = zeros(target, row + Index.of(parts) * layer + after * width, count * width)
+        body = zeros(target, row + Index.of(parts) * layer + after * room, count * room)
         return wrap_in_loops([parts], body, "serial")
 
-    if layers == 1:
+    if room > width:
+        column, lane = Axis("q", high - low), Axis("c", width)
+        here, value = Index.of(column) * room + first, Index.of(column) * width + offset
+        copy = Store(target, here + lane, element(value + lane))
+        absent = zeros(target, here + width, room - width)
+        body: list = [For(column, [For(lane, [copy], "vector"), *absent], "serial")]
+    elif layers == 1:
         copied = Axis("r", (high - low) * channels)
-        body: list = [
-            For(copied, [Store(target, first + copied, element(offset + copied))], "vector")
-        ]
+        body = [For(copied, [Store(target, first + copied, element(offset + copied))], "vector")]
     else:
         column, number, lane = Axis("q", high - low), Axis("l", layers), Axis("c", width)
         value = element(offset + Index.of(column) * channels + Index.of(number) * width + lane)

@@ -210,8 +210,9 @@ class MatrixTileProduct:
             ]
             body.append(Call(f"{self.prefix}_rows", arguments, (x.buffer,), (self.left,)))
             arguments = [
-                *map(Index, (part.pieces, rows.pieces, columns.pieces, int(part.first > 0))),
+                *map(Index, (1, part.pieces, rows.pieces, columns.pieces, int(part.first > 0))),
                 Pointer(self.left),
+                *map(Index, (part.pieces * SIDE * self.terms, 0)),
                 Pointer(right, number + self._place(part, panel)),
                 Pointer(self.sums),
             ]

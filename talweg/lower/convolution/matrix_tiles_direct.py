@@ -1,0 +1,152 @@
+"""Convolutions by matrix registers that read windows from the image itself.
+
+Neighbouring results read neighbouring places, so a row of a register is a place of the image, and
+the row of the next result is the next place: nothing is gathered (Georganas et al. 2018, "Anatomy
+of high-performance deep learning convolutions on SIMD architectures").  Results are counted by the
+places of the copy with zeros round the image, so one row goes on in the next; those in between,
+whose windows would lie across its ends, are computed and left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from talweg.lower.convolution.geometry import Windows
+from talweg.lower.convolution.matrix_tiles import MOST, TileConvolution, whole
+from talweg.lower.fusion.loop_nests import wrap_in_loops
+from talweg.lower.handler import s
+from talweg.lower.ir.index import ZERO, Axis, Index, flat
+from talweg.lower.ir.loops import Buffer, Call, For, Pointer, When, within
+from talweg.lower.matmul.matrix_tiles import SIDE, SpanRun
+from talweg.passes.specialize.program import Value
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
+
+GATHER, COPY, CALL = 5, 4, 8  # times of a step of 32 x 32 numbers and of a call, in products
+
+
+def flat_axes(windows: Windows) -> int:
+    """Return the number of the first axis whose places are counted with those of the later ones.
+
+    Where results are several places apart a row's last one is not as far from the next row's.
+    """
+    lines = windows.lines
+    return 0 if all(line.scale == 1 for line in lines) else len(lines) - 1
+
+
+def sizes_of(windows: Windows) -> list[int]:
+    """Return how many places of the copy neighbours along each axis are apart."""
+    spans = [line.span for line in windows.lines[1:]]
+    return [math.prod(spans[k:]) for k in range(len(spans) + 1)]
+
+
+def places_of(windows: Windows, rows: int) -> int:
+    """Return how many results are counted together: from the first to the last one of a block."""
+    first, sizes = flat_axes(windows), sizes_of(windows)
+    outs = [rows, *[line.outs for line in windows.lines[1:]]]
+    return 1 + sum([(outs[k] - 1) * sizes[k] for k in range(first, len(outs))])
+
+
+def reads_windows(windows: Windows) -> bool:
+    """Return whether to read windows from the image, rather than to gather them.
+
+    Both are counted in products of 32 x 32 x 32 numbers; as measured on a Sapphire Rapids.
+    """
+    lines, panels = windows.lines, whole(windows.width) // SIDE
+    outs = math.prod([line.outs for line in lines])
+    steps = whole(windows.reduced) // SIDE
+    gathered = whole(outs) // SIDE * steps * (panels + GATHER)
+    steps = math.prod([line.taps for line in lines]) * whole(windows.depth) // SIDE
+    blocks = whole(places_of(windows, lines[0].outs)) // SIDE
+    copied = lines[0].span * sizes_of(windows)[0] * whole(windows.depth) // SIDE**2
+    calls = math.prod([line.outs for line in lines[: flat_axes(windows)]])
+    read = calls * (blocks * steps * panels + CALL)
+    return read + copied * COPY < gathered + (copied * COPY if windows.padded else 0)
+
+
+class WindowConvolution(TileConvolution):
+    """The builder for windows that are read from a copy of the image with zeros round it."""
+
+    def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
+        lines = windows.lines
+        room, taps = whole(windows.depth), math.prod([line.taps for line in lines])
+        self.first, self.sizes = flat_axes(windows), sizes_of(windows)
+        # A row of taps whose places are neighbours is one run of numbers, and runs are the taps
+        # of the axis before; those of axes before that are added by calls of their own.
+        self.runs_of = len(lines) - (2 if lines[-1].step == 1 else 1)
+        self.calls = math.prod([line.taps for line in lines[: self.runs_of]])
+        self.steps = taps // self.calls // lines[self.runs_of].taps * room // SIDE
+        super().__init__(builder, windows, source, value, taps * room, room)
+        self.cut(places_of(windows, self.rows), MOST)
+
+    def rows_beyond(self, rows: int, spans: list[int]) -> int:
+        """Return the rows of the copy after the windows' own, which whole registers read."""
+        lines, sizes = self.windows.lines, self.sizes
+        last = (whole(places_of(self.windows, rows)) - 1) * lines[-1].scale
+        last += sum([(line.taps - 1) * line.step * size for line, size in zip(lines, sizes)])
+        outs = [rows, *[line.outs for line in lines[1:]]]
+        for k in range(self.first):
+            last += (outs[k] - 1) * lines[k].scale * sizes[k]
+        return max(0, last // sizes[0] + 1 - spans[0])
+
+    def packing(self, weight: Callable, filters: Value, turned: bool, name: str) -> list:
+        """Build the kernels that pack the filters in the order of the registers."""
+        return [self.pack_taps(filters, turned, name, self.room, self.calls)]
+
+    def results(self, columns: SpanRun, group: Index) -> list:
+        """Emit all results of the block, for one group of panels."""
+        outs = [self.rows, *[line.outs for line in self.windows.lines[1:]]]
+        rows, made = [Axis(f"o{k}", outs[k]) for k in range(self.first)], []
+        for run in self.runs:
+            part = Axis("r", run.count)
+            first = Index.of(part) * run.size + run.first
+            m = Axis("m", run.size)
+            at, inside = self._split(first + m)
+            at = [*map(Index.of, rows), *at]
+            stores: list[Any] = [self.stores(columns, group, m, at[:-1], at[-1])]
+            if inside is not None:
+                stores = [When(inside, stores)]
+            panel = self.panel(columns, group)
+            body = [*self._products(run, columns, panel, first, rows), For(m, stores)]
+            made += wrap_in_loops([*rows, part], body, "serial")
+        return made
+
+    def _products(
+        self, run: SpanRun, columns: SpanRun, panel: Index, first: Index, rows: list
+    ) -> list:
+        """Emit the sums of some results, from number `first` of those counted together on."""
+        lines, read = self.windows.lines, self.read
+        taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(lines[: self.runs_of])]
+        numbers = (*map(Index.of, taps), *[ZERO] * (len(lines) - len(taps)))
+        call = flat(numbers[: len(taps)], tuple([axis.extent for axis in taps]))
+        line, size = lines[self.runs_of], self.sizes[self.runs_of]
+        row = [*map(Index.of, rows), *[ZERO] * (len(lines) - 1 - len(rows))]
+        apart = line.taps * self.steps * SIDE * SIDE  # numbers of a panel
+        arguments = [
+            *map(Index, (line.taps, self.steps, run.pieces, columns.pieces)),
+            call,
+            Pointer(read, self.place(row, first, numbers)),
+            Index(lines[-1].scale * self.room),
+            Index(line.step * size * self.room),
+            Pointer(self.filters, (call * self.panels + panel) * apart),
+            Pointer(self.sums),
+        ]
+        reads = (read, self.filters, self.sums) if self.calls > 1 else (read, self.filters)
+        product = Call("tile_product", arguments, reads, (self.sums,))
+        return wrap_in_loops(taps, [product], "serial")
+
+    def _split(self, number: Index) -> tuple[list, Any]:
+        """Return where a result is on the axes counted together, and whether it is one."""
+        lines, at, tests = self.windows.lines, [], []
+        for k in range(self.first, len(lines)):
+            one = number // self.sizes[k]
+            if k > self.first:
+                one = one % lines[k].span
+                if lines[k].span != lines[k].outs:
+                    tests.append(within(one, 0, lines[k].outs))
+            at.append(one)
+        return at, s.all(*tests) if tests else None
