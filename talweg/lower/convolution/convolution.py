@@ -31,6 +31,7 @@ from talweg.lower.convolution.filter_panels import panels_of
 from talweg.lower.convolution.geometry import Windows, geometry_of
 from talweg.lower.convolution.matrix_tiles import GatheredConvolution
 from talweg.lower.convolution.matrix_tiles_direct import WindowConvolution, reads_windows
+from talweg.lower.convolution.matrix_tiles_filter_rows import RowFilterGradient, turns_rows
 from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
 from talweg.lower.convolution.padding import TASKS
 from talweg.lower.convolution.winograd import Winograd
@@ -209,6 +210,9 @@ def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) ->
     if windows.is_depthwise(lanes_of(equation.output)):
         return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
     if by_registers(equation.output):
+        rows = turns_rows(windows)
+        if rows is not None:
+            return RowFilterGradient(builder, windows, x, g, equation.output, rows).kernels(name)
         return TileFilterGradient(builder, windows, x, g, equation.output).kernels(name)
     blocks = choose_filters(windows, equation.output.dtype.size)
     if blocks is not None:

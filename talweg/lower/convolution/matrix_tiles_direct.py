@@ -135,8 +135,7 @@ class WindowConvolution(TileConvolution):
             Pointer(self.filters, (call * self.panels + panel) * apart),
             Pointer(self.sums),
         ]
-        reads = (read, self.filters, self.sums) if self.calls > 1 else (read, self.filters)
-        product = Call("tile_product", arguments, reads, (self.sums,))
+        product = Call("tile_product", arguments, (read, self.filters), (self.sums,))
         return wrap_in_loops(taps, [product], "serial")
 
     def _split(self, number: Index) -> tuple[list, Any]:

@@ -127,7 +127,7 @@ class TileFilterGradient(PaddedInput):
         return [
             Call("tile_rows", left, (self.gathered,), (self.left,)),
             Call("tile_columns", right, (self.g,), (self.right,)),
-            Call("tile_product", product, (self.left, self.right, self.sums), (self.sums,)),
+            Call("tile_product", product, (self.left, self.right), (self.sums,)),
         ]
 
     def _totals(self, name: str) -> list[Kernel]:

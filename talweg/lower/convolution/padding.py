@@ -28,8 +28,8 @@ class PaddedInput:
     """The padded copy that the windows of a block of rows read.
 
     parts: into how many other tasks the work on a block is cut; these share a copy of all of x.
-    most: rows of a block; dtype: that of the copy, which is made where x has another one, too.
-    room: numbers of a place in a copy that is always made: the channels, and zeros.
+    most: rows of a block, or `rows`; dtype: that of the copy, which is made where x has another
+    one, too; room: numbers of a place in a copy that is always made: the channels, and zeros.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class PaddedInput:
         most: int | None = None,
         dtype: DType | None = None,
         room: int | None = None,
+        rows: int | None = None,
     ):
         dtype = source.dtype if dtype is None else dtype
         copies = windows.padded or (bool(windows.reduced) and dtype is not source.dtype)
@@ -50,17 +51,17 @@ class PaddedInput:
         self.builder, self.windows, self.source, self.value = builder, windows, source, value
         self.whole = whole = parts > 1
         size = dtype.size * self.room // max(1, windows.channels)
-        self.rows = rows_of_block(windows, size, parts, most, copies)
+        self.rows = rows or rows_of_block(windows, size, parts, most, copies)
         self.blocks = windows.lines[0].outs // self.rows
         self.block: Any = Axis("b", self.blocks)
         self.image: Any = Axis("n", windows.batch)
         self.copy: Buffer | None = None
         self.skips = False
         if copies:
-            rows = windows.lines[0].outs if whole else self.rows
-            spans = [windows.lines[0].cover(rows), *[line.span for line in windows.lines[1:]]]
+            own = windows.lines[0].outs if whole else self.rows
+            spans = [windows.lines[0].cover(own), *[line.span for line in windows.lines[1:]]]
             if room is not None:
-                spans[0] += self.rows_beyond(rows, spans)
+                spans[0] += self.rows_beyond(own, spans)
             shape = (windows.batch if whole else 1, *spans, self.room)
             self.copy = builder.new("padded", dtype, shape, "temporary" if whole else "scratch")
 

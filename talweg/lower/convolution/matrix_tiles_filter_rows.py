@@ -1,0 +1,260 @@
+"""Filter gradients by matrix registers, in which a row of an image is turned once for all taps.
+
+w̄[tap] = Σ x[row + tap]^T g[row] over rows of results: what the windows of a row read is the same
+for each tap of that row of the filter, and for the next row of results a row further on.  So every
+row of the image is turned once, numbers of neighbouring results next to each other, and a product
+takes the rows of a block one after the other.  Where rows are short, those of several images are
+put together; where there are many channels, some are taken at a time.
+"""
+
+from __future__ import annotations
+
+from itertools import product as combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+from talweg.core.dtypes import bfloat16, float32
+from talweg.lower.convolution.filter_gradients import chunks_of, total_of
+from talweg.lower.convolution.geometry import Windows, divisors
+from talweg.lower.convolution.matrix_tiles import whole
+from talweg.lower.convolution.padding import PaddedInput
+from talweg.lower.fusion.loop_nests import wrap_in_loops
+from talweg.lower.ir.index import ZERO, Axis, Index, flat
+from talweg.lower.ir.loops import Buffer, Call, Kernel, Pointer, Store, load
+from talweg.lower.matmul.matrix_tiles import SIDE
+from talweg.passes.specialize.program import Value
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
+TURNED_BYTES = 1 << 20  # of the rows of a block
+SUMS = 16 << 20  # bytes of all sums
+NEAR = 1 << 20  # bytes of sums that stay in the second cache
+# Times of 32 x 32 numbers, in products of 32 x 32 x 32: to copy, to turn, to add to sums.
+GATHER, COPY, TURN, ADD, ADD_FAR = 5, 2, 3, 2, 6
+
+
+class RowBlock(NamedTuple):
+    """The results of a block: rows of them, in some images, for some channels of x."""
+
+    images: int
+    rows: int
+    channels: int
+
+    def gathers(self, windows: Windows) -> bool:
+        """Return whether rows are put together before they are turned."""
+        apart = windows.lines[-1].step != 1 and windows.lines[-1].taps > 1
+        return self.images > 1 or self.channels < windows.depth or apart
+
+    def places(self, windows: Windows) -> int:
+        """Return the numbers of a turned row."""
+        return whole(self.images * windows.lines[-1].outs)
+
+    def numbers(self, windows: Windows) -> int:
+        """Return the turned rows of a row of the image: channels of the taps of a row."""
+        return whole(windows.lines[-1].taps * self.channels)
+
+    def nbytes(self, windows: Windows) -> int:
+        """Return the bytes of all turned rows."""
+        rows = windows.lines[0].cover(self.rows)
+        return 2 * rows * self.numbers(windows) * self.places(windows)
+
+    def cost(self, windows: Windows) -> float:
+        """Return the expected time, in products of 32 x 32 x 32."""
+        first, panels = windows.lines[0], whole(windows.width) // SIDE
+        steps, parts = self.places(windows) // SIDE, self.numbers(windows) // SIDE
+        sums = first.taps * parts * panels
+        add = ADD if sums * SIDE * SIDE * 4 <= NEAR else ADD_FAR
+        turned = first.cover(self.rows) * steps * parts
+        packed = self.rows * steps * panels
+        both = TURN + (COPY if self.gathers(windows) else 0)
+        one = sums * (self.rows * steps + add) + (turned + packed) * both
+        blocks = windows.batch // self.images * (first.outs // self.rows)
+        return one * blocks * -(-windows.depth // self.channels)
+
+
+def row_block(windows: Windows) -> RowBlock | None:
+    """Return the best block; None where rows are no rows of an image, or do not fit."""
+    if len(windows.lines) != 2:
+        return None
+    depth = windows.depth
+    channels = [n for n in divisors(depth) if n == depth or n % SIDE == 0]
+    choices = combinations(divisors(windows.batch), divisors(windows.lines[0].outs), channels)
+    blocks = [RowBlock(*each) for each in choices]
+    blocks = [block for block in blocks if block.nbytes(windows) <= TURNED_BYTES]
+    return min(blocks, key=lambda block: block.cost(windows), default=None)
+
+
+def turns_rows(windows: Windows) -> RowBlock | None:
+    """Return the block of rows to turn, if it is better than to gather and turn all windows."""
+    block = row_block(windows)
+    if block is None:
+        return None
+    panels, steps = whole(windows.width) // SIDE, whole(windows.reduced) // SIDE
+    places = windows.lines[0].outs * windows.lines[1].outs
+    gathered = windows.batch * whole(places) // SIDE * steps * (panels + GATHER + TURN)
+    return block if block.cost(windows) < gathered else None
+
+
+class RowFilterGradient(PaddedInput):
+    """The builder of the kernels, for one group of channels."""
+
+    def __init__(
+        self,
+        builder: LoweringBuilder,
+        windows: Windows,
+        x: Buffer,
+        g: Buffer,
+        value: Value,
+        block: RowBlock,
+    ):
+        self.parts = windows.depth // block.channels
+        super().__init__(builder, windows, x, value, self.parts, rows=block.rows)
+        self.g, self.cut = g, block
+        self.k, self.numbers = block.places(windows), block.numbers(windows)
+        self.right_panels = whole(windows.width) // SIDE
+        self.tap = self.numbers * whole(windows.width)  # sums of a row of taps
+        self.size = self.parts * windows.lines[0].taps * self.tap
+        most = max(1, min(2 * builder.threads, SUMS // (4 * self.size)))
+        self.chunks = chunks_of(windows.batch // block.images, 1, most)[0]
+        new = builder.new
+        covered = windows.lines[0].cover(block.rows)
+        shape = (covered, self.numbers, self.k)
+        self.left: Buffer = new("rows", bfloat16, shape, "scratch")
+        shape = (self.right_panels, block.rows, self.k, SIDE)
+        self.right: Buffer = new("columns", bfloat16, shape, "scratch")
+        self.sums: Buffer = new("sums", float32, (self.chunks, self.size), "temporary")
+        places = block.images * windows.lines[-1].outs
+        if block.gathers(windows):
+            shape = (covered, places, windows.lines[-1].taps * block.channels)
+            self.gathered: Buffer = new("gathered", bfloat16, shape, "scratch")
+        if block.images > 1:
+            shape = (block.rows, places, windows.width)
+            self.outer: Buffer = new("gradients", bfloat16, shape, "scratch")
+
+    def kernels(self, name: str) -> list[Kernel]:
+        """Build the kernels of partial sums, and the one that adds those of all chunks."""
+        names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
+        images, kernels = self.cut.images, []
+        if self.whole and self.copy is not None:
+            copying = wrap_in_loops([self.image], self.copying(), "parallel")
+            kernels.append(Kernel(f"{name}padded", copying, names))
+        chunk, part = Axis("u", self.chunks), Axis("c", self.parts)
+        group = Axis("n", self.windows.batch // images // self.chunks)
+        step, inside = Axis("b", self.blocks), Axis("i", images)
+        first = (Index.of(chunk) * group.extent + group) * images
+        self.image, self.block = first + inside if images > 1 else first, Index.of(step)
+        body = [] if self.whole else self.copying()
+        body += self._gathering(inside, part)
+        body = wrap_in_loops([inside], body, "serial")
+        body += [*self._turning(part), *self._packing()]
+        target = (Index.of(chunk) * self.parts + part) * (self.size // self.parts)
+        body += self._products(target, Index.of(group) * self.blocks + step)
+        loops = wrap_in_loops([group, step], body, "serial")
+        kernels.append(Kernel(name, wrap_in_loops([chunk, part], loops, "parallel"), names))
+        return [*kernels, self._total(name)]
+
+    def _gathering(self, inside: Axis, part: Axis) -> list:
+        """Emit the copies of one image's rows next to those of others, if there are several."""
+        windows, cut, found = self.windows, self.cut, []
+        line, outs = windows.lines[-1], windows.lines[-1].outs
+        m = Axis("m", outs)
+        place = Index.of(inside) * outs + m
+        if cut.gathers(windows):
+            row, lane = Axis("h", self.left.shape[0]), Axis("j", cut.channels)
+            tap = Axis("k", line.taps)
+            channels: Index = Index.of(lane) + Index.of(part) * cut.channels
+            count = line.taps * cut.channels
+            if line.step == 1 and cut.channels == windows.depth:
+                tap, lane = Axis("k", 1), Axis("j", count)
+                channels = Index.of(lane)
+            source = self._read_row(Index.of(row), Index.of(m), Index.of(tap)) + channels
+            number = flat((Index.of(row), place, Index.of(tap)), (0, cut.images * outs, tap.extent))
+            store = Store(self.gathered, number * lane.extent + lane, load(self.read, source))
+            body = wrap_in_loops([lane], [store], "vector")
+            found += wrap_in_loops([row, m, tap], body, "serial")
+        if cut.images > 1:
+            row, lane = Axis("h", cut.rows), Axis("j", outs * windows.width)
+            start = (Index.of(row) * cut.images + inside) * lane.extent
+            value = load(self.g, self._start(self.image, Index.of(row)) + lane)
+            body = wrap_in_loops([lane], [Store(self.outer, start + lane, value)], "vector")
+            found += wrap_in_loops([row], body, "serial")
+        return found
+
+    def _read_row(self, row: Index, column: Index, tap: Index) -> Index:
+        """Return where a window of a row of the image is; rows count from the block's first."""
+        size = self.windows.lines[-1].size if self.copy is None else self.copy.shape[2]
+        return self.place([ZERO], column, (ZERO, tap)) + row * (size * self.windows.channels)
+
+    def _start(self, image: Index, row: Index) -> Index:
+        """Return where a row of g is."""
+        lines, width = self.windows.lines, self.windows.width
+        number = image * lines[0].outs + Index.of(self.block) * self.rows + row
+        return number * (lines[1].outs * width)
+
+    def _turning(self, part: Axis) -> list:
+        """Emit the calls that turn rows of the image."""
+        windows, row = self.windows, Axis("h", self.left.shape[0])
+        line = windows.lines[-1]
+        count, places = line.taps * self.cut.channels, self.cut.images * line.outs
+        if self.cut.gathers(windows):
+            source, step = self.gathered, count
+            start = Index.of(row) * (places * count)
+        else:
+            source, step = self.read, line.scale * windows.depth
+            start = self._read_row(Index.of(row), ZERO, ZERO)
+        arguments = [
+            *map(Index, (1, count, places)),
+            Pointer(source, start),
+            Index(step),
+            Pointer(self.left, Index.of(row) * (self.numbers * self.k)),
+        ]
+        call = Call("tile_rows", arguments, (source,), (self.left,))
+        return wrap_in_loops([row], [call], "serial")
+
+    def _packing(self) -> list:
+        """Emit the calls that put rows of g into the order of the registers."""
+        width, row, found = self.windows.width, Axis("h", self.cut.rows), []
+        places = self.cut.images * self.windows.lines[-1].outs
+        for first in range(0, width, SIDE):
+            if self.cut.images > 1:
+                source, start = self.outer, Index.of(row) * (places * width)
+            else:
+                source, start = self.g, self._start(self.image, Index.of(row))
+            arguments = [
+                *map(Index, (0, places, min(SIDE, width - first))),
+                Pointer(source, start + first),
+                Index(width),
+                Pointer(
+                    self.right, (Index.of(row) + first // SIDE * self.cut.rows) * (self.k * SIDE)
+                ),
+            ]
+            call = Call("tile_columns", arguments, (source,), (self.right,))
+            found += wrap_in_loops([row], [call], "serial")
+        return found
+
+    def _products(self, target: Index, step: Index) -> list:
+        """Emit one block's part of the sums from `target` on; the first sets them."""
+        line = self.windows.lines[0]
+        tap, row = Axis("k", line.taps), self.numbers * self.k
+        arguments = [
+            *map(Index, (self.rows, self.k // SIDE, self.numbers // SIDE, self.right_panels)),
+            step,
+            Pointer(self.left, Index.of(tap) * (line.step * row)),
+            *map(Index, (self.k, line.scale * row)),
+            Pointer(self.right),
+            Pointer(self.sums, target + Index.of(tap) * self.tap),
+        ]
+        call = Call("tile_product", arguments, (self.left, self.right), (self.sums,))
+        return wrap_in_loops([tap], [call], "serial")
+
+    def _total(self, name: str) -> Kernel:
+        """Build the kernel that adds the sums of all chunks, at their positions of w̄."""
+        channels, taps = self.cut.channels, [line.taps for line in self.windows.lines]
+
+        def place(index: tuple) -> Index:
+            rows = index[:-2] if len(index) == 4 else (ZERO, *index[:-2])
+            part, channel = index[-2] // channels, index[-2] % channels
+            row = (part * taps[0] + rows[0]) * self.numbers + rows[1] * channels + channel
+            return row * whole(self.windows.width) + index[-1]
+
+        return total_of(self.builder, self.value, self.sums, f"{name}total", place, self.size)
