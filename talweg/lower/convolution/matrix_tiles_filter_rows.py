@@ -16,6 +16,7 @@ from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
 from talweg.lower.convolution.geometry import Windows, divisors
 from talweg.lower.convolution.matrix_tiles import whole
+from talweg.lower.convolution.matrix_tiles_filters import LONGEST, chunks_at_most
 from talweg.lower.convolution.padding import PaddedInput
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
@@ -27,10 +28,15 @@ if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
 
 TURNED_BYTES = 1 << 20  # of the rows of a block
-SUMS = 16 << 20  # bytes of all sums
-NEAR = 1 << 20  # bytes of sums that stay in the second cache
-# Times of 32 x 32 numbers, in products of 32 x 32 x 32: to copy, to turn, to add to sums.
-GATHER, COPY, TURN, ADD, ADD_FAR = 5, 2, 3, 2, 6
+NEAR = 1 << 19  # bytes of turned rows that take twice the time
+# Times of 32 x 32 numbers, in products of 32 x 32 x 32: to turn, to add to sums.
+TURN, ADD, ADD_FAR = 3, 2, 4
+SLOWER = 1.2  # the same where all windows are gathered, which fill the second cache
+
+
+def gather(run: int) -> float:
+    """Return the time to gather 32 x 32 numbers, of which so many lie together."""
+    return 2 + 100 / run
 
 
 class RowBlock(NamedTuple):
@@ -42,8 +48,15 @@ class RowBlock(NamedTuple):
 
     def gathers(self, windows: Windows) -> bool:
         """Return whether rows are put together before they are turned."""
-        apart = windows.lines[-1].step != 1 and windows.lines[-1].taps > 1
-        return self.images > 1 or self.channels < windows.depth or apart
+        return self.images > 1 or self.channels < windows.depth
+
+    def apart(self, windows: Windows) -> bool:
+        """Return whether each tap of a row is turned by itself, as they are no neighbours."""
+        return windows.lines[-1].step != 1 and not self.gathers(windows)
+
+    def tap(self, windows: Windows) -> int:
+        """Return how many turned rows a tap has."""
+        return whole(self.channels) if self.apart(windows) else self.channels
 
     def places(self, windows: Windows) -> int:
         """Return the numbers of a turned row."""
@@ -51,7 +64,7 @@ class RowBlock(NamedTuple):
 
     def numbers(self, windows: Windows) -> int:
         """Return the turned rows of a row of the image: channels of the taps of a row."""
-        return whole(windows.lines[-1].taps * self.channels)
+        return whole(windows.lines[-1].taps * self.tap(windows))
 
     def nbytes(self, windows: Windows) -> int:
         """Return the bytes of all turned rows."""
@@ -63,13 +76,17 @@ class RowBlock(NamedTuple):
         first, panels = windows.lines[0], whole(windows.width) // SIDE
         steps, parts = self.places(windows) // SIDE, self.numbers(windows) // SIDE
         sums = first.taps * parts * panels
-        add = ADD if sums * SIDE * SIDE * 4 <= NEAR else ADD_FAR
+        add = ADD if sums * SIDE * SIDE * 4 <= 2 * NEAR else ADD_FAR
         turned = first.cover(self.rows) * steps * parts
         packed = self.rows * steps * panels
-        both = TURN + (COPY if self.gathers(windows) else 0)
+        both = TURN
+        if self.gathers(windows):
+            cut = self.channels < windows.depth
+            both += gather(self.channels if cut else windows.run[0])
         one = sums * (self.rows * steps + add) + (turned + packed) * both
         blocks = windows.batch // self.images * (first.outs // self.rows)
-        return one * blocks * -(-windows.depth // self.channels)
+        slower = 1 + self.nbytes(windows) / NEAR  # in the second cache than in the first
+        return one * slower * blocks * (windows.depth // self.channels)
 
 
 def row_block(windows: Windows) -> RowBlock | None:
@@ -91,8 +108,11 @@ def turns_rows(windows: Windows) -> RowBlock | None:
         return None
     panels, steps = whole(windows.width) // SIDE, whole(windows.reduced) // SIDE
     places = windows.lines[0].outs * windows.lines[1].outs
-    gathered = windows.batch * whole(places) // SIDE * steps * (panels + GATHER + TURN)
-    return block if block.cost(windows) < gathered else None
+    gathered = (
+        windows.batch * whole(places) // SIDE * steps * (panels + gather(windows.run[0]) + TURN)
+    )
+    better = windows.reduced > LONGEST or block.cost(windows) < gathered * SLOWER
+    return block if better else None
 
 
 class RowFilterGradient(PaddedInput):
@@ -114,7 +134,7 @@ class RowFilterGradient(PaddedInput):
         self.right_panels = whole(windows.width) // SIDE
         self.tap = self.numbers * whole(windows.width)  # sums of a row of taps
         self.size = self.parts * windows.lines[0].taps * self.tap
-        most = max(1, min(2 * builder.threads, SUMS // (4 * self.size)))
+        most = chunks_at_most(builder.threads, self.parts, self.size)
         self.chunks = chunks_of(windows.batch // block.images, 1, most)[0]
         new = builder.new
         covered = windows.lines[0].cover(block.rows)
@@ -202,14 +222,19 @@ class RowFilterGradient(PaddedInput):
         else:
             source, step = self.read, line.scale * windows.depth
             start = self._read_row(Index.of(row), ZERO, ZERO)
+        tap, own = Axis("k", 1), count
+        if self.cut.apart(windows):
+            tap, own = Axis("k", line.taps), self.cut.channels
+            start = self._read_row(Index.of(row), ZERO, Index.of(tap))
+        target = Index.of(row) * self.numbers + Index.of(tap) * self.cut.tap(windows)
         arguments = [
-            *map(Index, (1, count, places)),
+            *map(Index, (1, own, places)),
             Pointer(source, start),
             Index(step),
-            Pointer(self.left, Index.of(row) * (self.numbers * self.k)),
+            Pointer(self.left, target * self.k),
         ]
         call = Call("tile_rows", arguments, (source,), (self.left,))
-        return wrap_in_loops([row], [call], "serial")
+        return wrap_in_loops([row, tap], [call], "serial")
 
     def _packing(self) -> list:
         """Emit the calls that put rows of g into the order of the registers."""
@@ -254,7 +279,11 @@ class RowFilterGradient(PaddedInput):
         def place(index: tuple) -> Index:
             rows = index[:-2] if len(index) == 4 else (ZERO, *index[:-2])
             part, channel = index[-2] // channels, index[-2] % channels
-            row = (part * taps[0] + rows[0]) * self.numbers + rows[1] * channels + channel
+            row = (
+                (part * taps[0] + rows[0]) * self.numbers
+                + rows[1] * self.cut.tap(self.windows)
+                + channel
+            )
             return row * whole(self.windows.width) + index[-1]
 
         return total_of(self.builder, self.value, self.sums, f"{name}total", place, self.size)

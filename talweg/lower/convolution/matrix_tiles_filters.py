@@ -27,6 +27,12 @@ LONGEST = 2048  # rows of w̄ above which taps are summed one after the other
 SUMS = 16 << 20  # bytes of all sums
 
 
+def chunks_at_most(threads: int, parts: int, size: int) -> int:
+    """Return in how many chunks images are summed: two tasks for a thread, if there are several."""
+    wanted = -(-2 * threads // parts) if threads > 1 else 1
+    return max(1, min(wanted, SUMS // (4 * size)))
+
+
 class TileFilterGradient(PaddedInput):
     """The builder of the kernels, for one group of channels."""
 
@@ -48,7 +54,7 @@ class TileFilterGradient(PaddedInput):
         self.own, self.places = own, self.images * own
         count = len(self.taps_apart) if self.split else 1
         self.size = count * whole(self.k) * whole(windows.width)
-        most = max(1, min(2 * builder.threads, SUMS // (4 * self.size)))
+        most = chunks_at_most(builder.threads, count if self.split else 1, self.size)
         self.chunks = chunks_of(windows.batch // self.images, 1, most)[0]
         new = builder.new
         self.gathered: Buffer = new("gathered", bfloat16, (self.places, self.k), "scratch")
