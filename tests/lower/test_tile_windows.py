@@ -195,9 +195,12 @@ def test_filter_gradients_of_blocks_of_all_kinds(monkeypatch, x, w, stride, dila
 @pytest.mark.parametrize("name", NAMES)
 def test_windows_of_layers_are_not_gathered(name):
     """Nothing as large as the windows is stored: their elements are read where they are."""
-    case = like(name, (2, 28, 28, 64), (3, 3, 64, 64))
-    assert "gathered" not in case.buffers()
-    assert "gathered" in like(name, (2, 28, 28, 3), (3, 3, 3, 64)).buffers() or name == NAMES[1]
+    assert "gathered" not in like(name, (2, 28, 28, 64), (3, 3, 64, 64)).buffers()
+
+
+def test_few_channels_are_gathered():
+    """A tap of them would leave most of a register empty."""
+    assert "gathered" in like(NAMES[0], (2, 28, 28, 3), (3, 3, 3, 64)).buffers()
 
 
 def test_filters_of_input_gradients_are_turned_as_they_are_packed():
