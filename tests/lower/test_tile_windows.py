@@ -20,7 +20,7 @@ from talweg.lower.build import build
 from talweg.lower.convolution import (
     convolution,
     matrix_tiles,
-    matrix_tiles_filter_rows,
+    matrix_tiles_selection,
     padding,
 )
 from talweg.lower.convolution.geometry import divisors, geometry_of
@@ -37,7 +37,7 @@ NAMES = ("convolution", "convolution_input_gradient", "convolution_filter_gradie
 SMALL = {
     (matrix_tiles, "GROUP_BYTES"): (1 << 12, 1 << 20),
     (matrix_tiles, "GATHERED_BYTES"): (1 << 12, 1 << 19),
-    (matrix_tiles_filter_rows, "TURNED_BYTES"): (1 << 13, 1 << 15, 1 << 20),
+    (matrix_tiles_selection, "TURNED_BYTES"): (1 << 13, 1 << 15, 1 << 20),
     (padding, "SCRATCH"): (1 << 10, 96 << 10),
 }
 
@@ -185,7 +185,7 @@ def test_filter_gradients_of_blocks_of_all_kinds(monkeypatch, x, w, stride, dila
     for images in {1, x[0]}:
         for rows in {divisors(outs)[-2:][0], outs}:
             for some in channels:
-                block = matrix_tiles_filter_rows.RowBlock(images, rows, some)
+                block = matrix_tiles_selection.RowBlock(images, rows, some)
                 monkeypatch.setattr(convolution, "turns_rows", lambda windows, block=block: block)
                 for threads in (1, 3):
                     case.check(threads, by_numpy=False)

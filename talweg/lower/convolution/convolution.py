@@ -30,9 +30,10 @@ from talweg.lower.convolution.filter_gradients import FilterGradient
 from talweg.lower.convolution.filter_panels import panels_of
 from talweg.lower.convolution.geometry import Windows, geometry_of
 from talweg.lower.convolution.matrix_tiles import GatheredConvolution
-from talweg.lower.convolution.matrix_tiles_direct import WindowConvolution, reads_windows
-from talweg.lower.convolution.matrix_tiles_filter_rows import RowFilterGradient, turns_rows
+from talweg.lower.convolution.matrix_tiles_direct import WindowConvolution
+from talweg.lower.convolution.matrix_tiles_filter_rows import RowFilterGradient
 from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
+from talweg.lower.convolution.matrix_tiles_selection import reads_windows, turns_rows
 from talweg.lower.convolution.padding import TASKS
 from talweg.lower.convolution.winograd import Winograd
 from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters

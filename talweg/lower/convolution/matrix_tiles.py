@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.convolution.geometry import Windows
+from talweg.lower.convolution.matrix_tiles_selection import whole
 from talweg.lower.convolution.padding import PaddedInput, zeros
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, Pointer, Store, load
-from talweg.lower.matmul.matrix_tiles import GROUP_BYTES, SIDE, SpanRun, spans
+from talweg.lower.ir.registers import SIDE
+from talweg.lower.matmul.matrix_tiles import GROUP_BYTES, SpanRun, spans
 from talweg.passes.specialize.program import Value
 
 if TYPE_CHECKING:
@@ -28,11 +30,6 @@ if TYPE_CHECKING:
 
 GATHERED_BYTES = 1 << 19  # of what windows read, at a time
 MOST = 4  # blocks at a time
-
-
-def whole(count: int) -> int:
-    """Round a number up to whole blocks or steps."""
-    return -(-count // SIDE) * SIDE
 
 
 class TileConvolution(PaddedInput):

@@ -14,58 +14,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from talweg.lower.convolution.geometry import Windows
-from talweg.lower.convolution.matrix_tiles import MOST, TileConvolution, whole
+from talweg.lower.convolution.matrix_tiles import MOST, TileConvolution
+from talweg.lower.convolution.matrix_tiles_selection import (
+    flat_axes,
+    places_of,
+    sizes_of,
+    whole,
+)
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, For, Pointer, When, within
-from talweg.lower.matmul.matrix_tiles import SIDE, SpanRun
+from talweg.lower.ir.registers import SIDE
+from talweg.lower.matmul.matrix_tiles import SpanRun
 from talweg.passes.specialize.program import Value
 
 if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
-
-
-GATHER, COPY, CALL = 5, 4, 8  # times of a step of 32 x 32 numbers and of a call, in products
-
-
-def flat_axes(windows: Windows) -> int:
-    """Return the number of the first axis whose places are counted with those of the later ones.
-
-    Where results are several places apart a row's last one is not as far from the next row's.
-    """
-    lines = windows.lines
-    return 0 if all(line.scale == 1 for line in lines) else len(lines) - 1
-
-
-def sizes_of(windows: Windows) -> list[int]:
-    """Return how many places of the copy neighbours along each axis are apart."""
-    spans = [line.span for line in windows.lines[1:]]
-    return [math.prod(spans[k:]) for k in range(len(spans) + 1)]
-
-
-def places_of(windows: Windows, rows: int) -> int:
-    """Return how many results are counted together: from the first to the last one of a block."""
-    first, sizes = flat_axes(windows), sizes_of(windows)
-    outs = [rows, *[line.outs for line in windows.lines[1:]]]
-    return 1 + sum([(outs[k] - 1) * sizes[k] for k in range(first, len(outs))])
-
-
-def reads_windows(windows: Windows) -> bool:
-    """Return whether to read windows from the image, rather than to gather them.
-
-    Both are counted in products of 32 x 32 x 32 numbers; as measured on a Sapphire Rapids.
-    """
-    lines, panels = windows.lines, whole(windows.width) // SIDE
-    outs = math.prod([line.outs for line in lines])
-    steps = whole(windows.reduced) // SIDE
-    gathered = whole(outs) // SIDE * steps * (panels + GATHER)
-    steps = math.prod([line.taps for line in lines]) * whole(windows.depth) // SIDE
-    blocks = whole(places_of(windows, lines[0].outs)) // SIDE
-    copied = lines[0].span * sizes_of(windows)[0] * whole(windows.depth) // SIDE**2
-    calls = math.prod([line.outs for line in lines[: flat_axes(windows)]])
-    read = calls * (blocks * steps * panels + CALL)
-    return read + copied * COPY < gathered + (copied * COPY if windows.padded else 0)
 
 
 class WindowConvolution(TileConvolution):

@@ -9,110 +9,22 @@ put together; where there are many channels, some are taken at a time.
 
 from __future__ import annotations
 
-from itertools import product as combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
-from talweg.lower.convolution.geometry import Windows, divisors
-from talweg.lower.convolution.matrix_tiles import whole
-from talweg.lower.convolution.matrix_tiles_filters import LONGEST, chunks_at_most
+from talweg.lower.convolution.geometry import Windows
+from talweg.lower.convolution.matrix_tiles_filters import chunks_at_most
+from talweg.lower.convolution.matrix_tiles_selection import RowBlock, whole
 from talweg.lower.convolution.padding import PaddedInput
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, Kernel, Pointer, Store, load
-from talweg.lower.matmul.matrix_tiles import SIDE
+from talweg.lower.ir.registers import SIDE
 from talweg.passes.specialize.program import Value
 
 if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
-
-TURNED_BYTES = 1 << 20  # of the rows of a block
-NEAR = 1 << 19  # bytes of turned rows that take twice the time
-# Times of 32 x 32 numbers, in products of 32 x 32 x 32: to turn, to add to sums.
-TURN, ADD, ADD_FAR = 3, 2, 4
-SLOWER = 1.2  # the same where all windows are gathered, which fill the second cache
-
-
-def gather(run: int) -> float:
-    """Return the time to gather 32 x 32 numbers, of which so many lie together."""
-    return 2 + 100 / run
-
-
-class RowBlock(NamedTuple):
-    """The results of a block: rows of them, in some images, for some channels of x."""
-
-    images: int
-    rows: int
-    channels: int
-
-    def gathers(self, windows: Windows) -> bool:
-        """Return whether rows are put together before they are turned."""
-        return self.images > 1 or self.channels < windows.depth
-
-    def apart(self, windows: Windows) -> bool:
-        """Return whether each tap of a row is turned by itself, as they are no neighbours."""
-        return windows.lines[-1].step != 1 and not self.gathers(windows)
-
-    def tap(self, windows: Windows) -> int:
-        """Return how many turned rows a tap has."""
-        return whole(self.channels) if self.apart(windows) else self.channels
-
-    def places(self, windows: Windows) -> int:
-        """Return the numbers of a turned row."""
-        return whole(self.images * windows.lines[-1].outs)
-
-    def numbers(self, windows: Windows) -> int:
-        """Return the turned rows of a row of the image: channels of the taps of a row."""
-        return whole(windows.lines[-1].taps * self.tap(windows))
-
-    def nbytes(self, windows: Windows) -> int:
-        """Return the bytes of all turned rows."""
-        rows = windows.lines[0].cover(self.rows)
-        return 2 * rows * self.numbers(windows) * self.places(windows)
-
-    def cost(self, windows: Windows) -> float:
-        """Return the expected time, in products of 32 x 32 x 32."""
-        first, panels = windows.lines[0], whole(windows.width) // SIDE
-        steps, parts = self.places(windows) // SIDE, self.numbers(windows) // SIDE
-        sums = first.taps * parts * panels
-        add = ADD if sums * SIDE * SIDE * 4 <= 2 * NEAR else ADD_FAR
-        turned = first.cover(self.rows) * steps * parts
-        packed = self.rows * steps * panels
-        both = TURN
-        if self.gathers(windows):
-            cut = self.channels < windows.depth
-            both += gather(self.channels if cut else windows.run[0])
-        one = sums * (self.rows * steps + add) + (turned + packed) * both
-        blocks = windows.batch // self.images * (first.outs // self.rows)
-        slower = 1 + self.nbytes(windows) / NEAR  # in the second cache than in the first
-        return one * slower * blocks * (windows.depth // self.channels)
-
-
-def row_block(windows: Windows) -> RowBlock | None:
-    """Return the best block; None where rows are no rows of an image, or do not fit."""
-    if len(windows.lines) != 2:
-        return None
-    depth = windows.depth
-    channels = [n for n in divisors(depth) if n == depth or n % SIDE == 0]
-    choices = combinations(divisors(windows.batch), divisors(windows.lines[0].outs), channels)
-    blocks = [RowBlock(*each) for each in choices]
-    blocks = [block for block in blocks if block.nbytes(windows) <= TURNED_BYTES]
-    return min(blocks, key=lambda block: block.cost(windows), default=None)
-
-
-def turns_rows(windows: Windows) -> RowBlock | None:
-    """Return the block of rows to turn, if it is better than to gather and turn all windows."""
-    block = row_block(windows)
-    if block is None:
-        return None
-    panels, steps = whole(windows.width) // SIDE, whole(windows.reduced) // SIDE
-    places = windows.lines[0].outs * windows.lines[1].outs
-    gathered = (
-        windows.batch * whole(places) // SIDE * steps * (panels + gather(windows.run[0]) + TURN)
-    )
-    better = windows.reduced > LONGEST or block.cost(windows) < gathered * SLOWER
-    return block if better else None
 
 
 class RowFilterGradient(PaddedInput):

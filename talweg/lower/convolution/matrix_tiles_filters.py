@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
 from talweg.lower.convolution.geometry import Windows, divisors
-from talweg.lower.convolution.matrix_tiles import GATHERED_BYTES, whole
+from talweg.lower.convolution.matrix_tiles import GATHERED_BYTES
+from talweg.lower.convolution.matrix_tiles_selection import LONGEST, whole
 from talweg.lower.convolution.padding import PaddedInput
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, Kernel, Pointer, Store, load
-from talweg.lower.matmul.matrix_tiles import SIDE
+from talweg.lower.ir.registers import SIDE
 from talweg.passes.specialize.program import Value
 
 if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
 
-LONGEST = 2048  # rows of w̄ above which taps are summed one after the other
 SUMS = 16 << 20  # bytes of all sums
 
 
