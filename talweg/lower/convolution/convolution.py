@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from talweg.core.dtypes import float16
 from talweg.lower.convolution.depthwise import Depthwise, DepthwiseFilters
 from talweg.lower.convolution.direct import LARGE, DirectConvolution
 from talweg.lower.convolution.filter_gradients import FilterGradient
@@ -33,7 +34,12 @@ from talweg.lower.convolution.matrix_tiles import GatheredConvolution
 from talweg.lower.convolution.matrix_tiles_direct import WindowConvolution
 from talweg.lower.convolution.matrix_tiles_filter_rows import RowFilterGradient
 from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
-from talweg.lower.convolution.matrix_tiles_selection import reads_windows, turns_rows
+from talweg.lower.convolution.matrix_tiles_selection import (
+    SPLIT,
+    reads_windows,
+    row_block,
+    turns_rows,
+)
 from talweg.lower.convolution.padding import TASKS
 from talweg.lower.convolution.winograd import Winograd
 from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters
@@ -194,7 +200,8 @@ def _products(
     """
     source, dtype = builder.buffer_of(x), value.dtype
     if by_registers(value) and windows.reduced:
-        way = WindowConvolution if reads_windows(windows) else GatheredConvolution
+        reads = source.dtype is float16 or reads_windows(windows)
+        way = WindowConvolution if reads else GatheredConvolution
         return way(builder, windows, source, value).kernels(weight, filters, turned, name)
     blocks = choose(windows, dtype.size, builder.threads)
     if blocks is not None:
@@ -211,7 +218,8 @@ def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) ->
     if windows.is_depthwise(lanes_of(equation.output)):
         return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
     if by_registers(equation.output):
-        rows = turns_rows(windows)
+        split = x.dtype is float16
+        rows = row_block(windows, SPLIT) if split else turns_rows(windows)
         if rows is not None:
             return RowFilterGradient(builder, windows, x, g, equation.output, rows).kernels(name)
         return TileFilterGradient(builder, windows, x, g, equation.output).kernels(name)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.dtypes import bfloat16, float32
+from talweg.core.dtypes import bfloat16, float16, float32
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.convolution.matrix_tiles_selection import whole
 from talweg.lower.convolution.padding import PaddedInput, zeros
@@ -44,14 +44,16 @@ class TileConvolution(PaddedInput):
         row: int,
         room: int | None = None,
     ):
+        self.terms = 2 if source.dtype is float16 else 1  # that a number is split into
+        self.prefix = "tile_split" if self.terms == 2 else "tile"
         self.row = row  # numbers of the filters that make up a result, and zeros
         self.panels = -(-windows.width // SIDE)
-        self.group = max(1, min(self.panels, GROUP_BYTES // (2 * SIDE * row)))
+        self.group = max(1, min(self.panels, GROUP_BYTES // (2 * self.terms * SIDE * row)))
         self.columns = spans(windows.width, SIDE * self.group)
         parts = sum([run.count for run in self.columns])
-        super().__init__(builder, windows, source, value, parts, room=room)
+        super().__init__(builder, windows, source, value, parts, dtype=bfloat16, room=room)
         self.filters: Buffer = builder.new(
-            "panels", bfloat16, (self.panels, row * SIDE), "temporary"
+            "panels", bfloat16, (self.panels, self.terms * row * SIDE), "temporary"
         )
 
     def cut(self, places: int, most: int) -> None:
@@ -124,9 +126,9 @@ class TileConvolution(PaddedInput):
                 *map(Index, (int(turned), windows.depth, run.size)),
                 Pointer(source, matrix + number * (SIDE * (step if turned else 1))),
                 Index(step),
-                Pointer(self.filters, target * (room * SIDE)),
+                Pointer(self.filters, target * (self.terms * room * SIDE)),
             ]
-            call = Call("tile_columns", arguments, (source,), (self.filters,))
+            call = Call(f"{self.prefix}_columns", arguments, (source,), (self.filters,))
             return wrap_in_loops(taps, [call], "parallel")
 
         return self.pack(name, emit)

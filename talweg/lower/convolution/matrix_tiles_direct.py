@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.dtypes import float16
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.convolution.matrix_tiles import MOST, TileConvolution
 from talweg.lower.convolution.matrix_tiles_selection import (
@@ -38,14 +39,15 @@ class WindowConvolution(TileConvolution):
 
     def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
         lines = windows.lines
-        room, taps = whole(windows.depth), math.prod([line.taps for line in lines])
+        depth, taps = whole(windows.depth), math.prod([line.taps for line in lines])
+        terms = 2 if source.dtype is float16 else 1
         self.first, self.sizes = flat_axes(windows), sizes_of(windows)
         # A row of taps whose places are neighbours is one run of numbers, and runs are the taps
         # of the axis before; those of axes before that are added by calls of their own.
         self.runs_of = len(lines) - (2 if lines[-1].step == 1 else 1)
         self.calls = math.prod([line.taps for line in lines[: self.runs_of]])
-        self.steps = taps // self.calls // lines[self.runs_of].taps * room // SIDE
-        super().__init__(builder, windows, source, value, taps * room, room)
+        self.steps = taps // self.calls // lines[self.runs_of].taps * depth // SIDE
+        super().__init__(builder, windows, source, value, taps * depth, terms * depth)
         self.cut(places_of(windows, self.rows), MOST)
 
     def rows_beyond(self, rows: int, spans: list[int]) -> int:
@@ -56,11 +58,14 @@ class WindowConvolution(TileConvolution):
         outs = [rows, *[line.outs for line in lines[1:]]]
         for k in range(self.first):
             last += (outs[k] - 1) * lines[k].scale * sizes[k]
-        return max(0, last // sizes[0] + 1 - spans[0])
+        beyond = last // sizes[0] + 1 - spans[0]
+        if self.terms == 2:  # a row that is split ends with zeros to whole registers
+            beyond = max(beyond, -(-SIDE // sizes[0]))
+        return max(0, beyond)
 
     def packing(self, weight: Callable, filters: Value, turned: bool, name: str) -> list:
         """Build the kernels that pack the filters in the order of the registers."""
-        return [self.pack_taps(filters, turned, name, self.room, self.calls)]
+        return [self.pack_taps(filters, turned, name, self.room // self.terms, self.calls)]
 
     def results(self, columns: SpanRun, group: Index) -> list:
         """Emit all results of the block, for one group of panels."""
@@ -90,7 +95,7 @@ class WindowConvolution(TileConvolution):
         call = flat(numbers[: len(taps)], tuple([axis.extent for axis in taps]))
         line, size = lines[self.runs_of], self.sizes[self.runs_of]
         row = [*map(Index.of, rows), *[ZERO] * (len(lines) - 1 - len(rows))]
-        apart = line.taps * self.steps * SIDE * SIDE  # numbers of a panel
+        apart = self.terms * line.taps * self.steps * SIDE * SIDE  # numbers of a panel
         arguments = [
             *map(Index, (line.taps, self.steps, run.pieces, columns.pieces)),
             call,
@@ -100,7 +105,7 @@ class WindowConvolution(TileConvolution):
             Pointer(self.filters, (call * self.panels + panel) * apart),
             Pointer(self.sums),
         ]
-        product = Call("tile_product", arguments, (read, self.filters), (self.sums,))
+        product = Call(f"{self.prefix}_product", arguments, (read, self.filters), (self.sums,))
         return wrap_in_loops(taps, [product], "serial")
 
     def _split(self, number: Index) -> tuple[list, Any]:

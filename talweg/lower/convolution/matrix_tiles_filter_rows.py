@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from talweg.core.dtypes import bfloat16, float32
+from talweg.core.dtypes import bfloat16, float16, float32
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.convolution.matrix_tiles_filters import chunks_at_most
@@ -42,7 +42,10 @@ class RowFilterGradient(PaddedInput):
         self.parts = windows.depth // block.channels
         super().__init__(builder, windows, x, value, self.parts, rows=block.rows)
         self.g, self.cut = g, block
-        self.k, self.numbers = block.places(windows), block.numbers(windows)
+        terms = 2 if x.dtype is float16 else 1  # that a number is split into
+        self.prefix = "tile_split" if terms == 2 else "tile"
+        self.steps = block.places(windows) // SIDE
+        self.k, self.numbers = terms * block.places(windows), block.numbers(windows)
         self.right_panels = whole(windows.width) // SIDE
         self.tap = self.numbers * whole(windows.width)  # sums of a row of taps
         self.size = self.parts * windows.lines[0].taps * self.tap
@@ -58,10 +61,10 @@ class RowFilterGradient(PaddedInput):
         places = block.images * windows.lines[-1].outs
         if block.gathers(windows):
             shape = (covered, places, windows.lines[-1].taps * block.channels)
-            self.gathered: Buffer = new("gathered", bfloat16, shape, "scratch")
+            self.gathered: Buffer = new("gathered", x.dtype, shape, "scratch")
         if block.images > 1:
             shape = (block.rows, places, windows.width)
-            self.outer: Buffer = new("gradients", bfloat16, shape, "scratch")
+            self.outer: Buffer = new("gradients", x.dtype, shape, "scratch")
 
     def kernels(self, name: str) -> list[Kernel]:
         """Build the kernels of partial sums, and the one that adds those of all chunks."""
@@ -145,7 +148,7 @@ class RowFilterGradient(PaddedInput):
             Index(step),
             Pointer(self.left, target * self.k),
         ]
-        call = Call("tile_rows", arguments, (source,), (self.left,))
+        call = Call(f"{self.prefix}_rows", arguments, (source,), (self.left,))
         return wrap_in_loops([row, tap], [call], "serial")
 
     def _packing(self) -> list:
@@ -165,7 +168,7 @@ class RowFilterGradient(PaddedInput):
                     self.right, (Index.of(row) + first // SIDE * self.cut.rows) * (self.k * SIDE)
                 ),
             ]
-            call = Call("tile_columns", arguments, (source,), (self.right,))
+            call = Call(f"{self.prefix}_columns", arguments, (source,), (self.right,))
             found += wrap_in_loops([row], [call], "serial")
         return found
 
@@ -174,14 +177,14 @@ class RowFilterGradient(PaddedInput):
         line = self.windows.lines[0]
         tap, row = Axis("k", line.taps), self.numbers * self.k
         arguments = [
-            *map(Index, (self.rows, self.k // SIDE, self.numbers // SIDE, self.right_panels)),
+            *map(Index, (self.rows, self.steps, self.numbers // SIDE, self.right_panels)),
             step,
             Pointer(self.left, Index.of(tap) * (line.step * row)),
             *map(Index, (self.k, line.scale * row)),
             Pointer(self.right),
             Pointer(self.sums, target + Index.of(tap) * self.tap),
         ]
-        call = Call("tile_product", arguments, (self.left, self.right), (self.sums,))
+        call = Call(f"{self.prefix}_product", arguments, (self.left, self.right), (self.sums,))
         return wrap_in_loops([tap], [call], "serial")
 
     def _total(self, name: str) -> Kernel:

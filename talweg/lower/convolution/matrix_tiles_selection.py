@@ -6,6 +6,7 @@ Rapids, 27 ns for such a product of bfloat16).
 
 from __future__ import annotations
 
+import functools
 import math
 from itertools import product as combinations
 from typing import NamedTuple
@@ -13,13 +14,30 @@ from typing import NamedTuple
 from talweg.lower.convolution.geometry import Windows, divisors
 from talweg.lower.ir.registers import SIDE
 
-GATHER, COPY, CALL = 5, 4, 8  # of 32 x 32 numbers to gather or copy; of a call
+GATHER, CALL = 5, 8  # of 32 x 32 numbers to gather; of a call
 LONGEST = 2048  # products of a result above which gathered taps are summed one after the other
 TURNED_BYTES = 1 << 20  # of the rows of a block
 NEAR = 1 << 19  # bytes of turned rows that take twice the time
-# Times of 32 x 32 numbers, in products of 32 x 32 x 32: to turn, to add to sums.
-TURN, ADD, ADD_FAR = 3, 2, 4
-SLOWER = 1.2  # the same where all windows are gathered, which fill the second cache
+ADD, ADD_FAR = 2, 4  # of 32 x 32 numbers, to add to sums
+SLOWER = 1.2  # how many times more it takes where all windows are gathered and turned
+# Of 32 x 32 x 32 numbers by vectors, and for 3x3 filters, of few and of many channels.
+VECTORS, WINOGRAD, WINOGRAD_FAR = 16, 5, 11
+FAR = 1 << 15  # numbers of a tap's filters
+SPREAD = 0.4  # of a number of such filters, to transform it
+SPLIT_FILTERS = 24  # of 32 x 32 numbers of float16, from memory
+
+
+class TermTimes(NamedTuple):
+    """The times for numbers of bfloat16, or for those of float16, which are two of these."""
+
+    terms: int
+    product: float  # of 32 x 32 x 32
+    copy: float  # of 32 x 32
+    turn: float
+
+
+ONE = TermTimes(1, 1, 4, 3)
+SPLIT = TermTimes(2, 4.2, 10, 8)
 
 
 def whole(count: int) -> int:
@@ -50,20 +68,52 @@ def places_of(windows: Windows, rows: int) -> int:
 
 
 def reads_windows(windows: Windows) -> bool:
-    """Return whether to read windows from the image, rather than to gather them.
+    """Return whether to read windows from the image, rather than to gather them."""
+    panels = whole(windows.width) // SIDE
+    outs = math.prod([line.outs for line in windows.lines])
+    gathered = whole(outs) // SIDE * (whole(windows.reduced) // SIDE) * (panels + GATHER)
+    if windows.padded:
+        gathered += _copied(windows) * ONE.copy
+    return _image_cost(windows, ONE) < gathered
 
-    Both are counted in products of 32 x 32 x 32 numbers; as measured on a Sapphire Rapids.
-    """
+
+def _copied(windows: Windows) -> int:
+    """Return how many times 32 x 32 numbers the copy with zeros round an image has."""
+    places = windows.lines[0].span * sizes_of(windows)[0]
+    return places * whole(windows.depth) // SIDE**2
+
+
+def _image_cost(windows: Windows, times: TermTimes) -> float:
+    """Return the time for an image whose windows are read."""
     lines, panels = windows.lines, whole(windows.width) // SIDE
-    outs = math.prod([line.outs for line in lines])
-    steps = whole(windows.reduced) // SIDE
-    gathered = whole(outs) // SIDE * steps * (panels + GATHER)
     steps = math.prod([line.taps for line in lines]) * whole(windows.depth) // SIDE
     blocks = whole(places_of(windows, lines[0].outs)) // SIDE
-    copied = lines[0].span * sizes_of(windows)[0] * whole(windows.depth) // SIDE**2
     calls = math.prod([line.outs for line in lines[: flat_axes(windows)]])
-    read = calls * (blocks * steps * panels + CALL)
-    return read + copied * COPY < gathered + (copied * COPY if windows.padded else 0)
+    products = blocks * steps * panels * times.product
+    return calls * (products + CALL) + _copied(windows) * times.copy
+
+
+def splits(windows: Windows) -> bool:
+    """Return whether to multiply float16 numbers, in two terms, rather than by vectors."""
+    taps = windows.reduced // windows.depth
+    filters = taps * whole(windows.depth) * whole(windows.width) // SIDE**2 * SPLIT_FILTERS
+    cost = _image_cost(windows, SPLIT) * windows.batch + filters
+    return cost < _vector_cost(windows)
+
+
+def splits_gradient(windows: Windows) -> bool:
+    """Return whether to compute filter gradients of float16 numbers in two terms."""
+    block = row_block(windows, SPLIT)
+    return block is not None and block.cost(windows, SPLIT) < _vector_cost(windows)
+
+
+def _vector_cost(windows: Windows) -> float:
+    """Return the time that vectors of float32 take."""
+    products = windows.work / SIDE**3
+    if not all([line.taps == 3 and line.scale == line.step == 1 for line in windows.lines]):
+        return products * VECTORS
+    filters = windows.depth * windows.width
+    return products * (WINOGRAD if filters <= FAR else WINOGRAD_FAR) + filters * SPREAD
 
 
 def gather(run: int) -> float:
@@ -98,39 +148,42 @@ class RowBlock(NamedTuple):
         """Return the turned rows of a row of the image: channels of the taps of a row."""
         return whole(windows.lines[-1].taps * self.tap(windows))
 
-    def nbytes(self, windows: Windows) -> int:
+    def nbytes(self, windows: Windows, terms: int = 1) -> int:
         """Return the bytes of all turned rows."""
         rows = windows.lines[0].cover(self.rows)
-        return 2 * rows * self.numbers(windows) * self.places(windows)
+        return 2 * terms * rows * self.numbers(windows) * self.places(windows)
 
-    def cost(self, windows: Windows) -> float:
-        """Return the expected time, in products of 32 x 32 x 32."""
+    def cost(self, windows: Windows, times: TermTimes = ONE) -> float:
+        """Return the expected time."""
         first, panels = windows.lines[0], whole(windows.width) // SIDE
         steps, parts = self.places(windows) // SIDE, self.numbers(windows) // SIDE
         sums = first.taps * parts * panels
         add = ADD if sums * SIDE * SIDE * 4 <= 2 * NEAR else ADD_FAR
         turned = first.cover(self.rows) * steps * parts
         packed = self.rows * steps * panels
-        both = TURN
+        both = times.turn
         if self.gathers(windows):
             cut = self.channels < windows.depth
             both += gather(self.channels if cut else windows.run[0])
-        one = sums * (self.rows * steps + add) + (turned + packed) * both
+        one = sums * (self.rows * steps * times.product + add) + (turned + packed) * both
         blocks = windows.batch // self.images * (first.outs // self.rows)
-        slower = 1 + self.nbytes(windows) / NEAR  # in the second cache than in the first
+        slower = 1 + self.nbytes(windows, times.terms) / NEAR  # than in the first cache
         return one * slower * blocks * (windows.depth // self.channels)
 
 
-def row_block(windows: Windows) -> RowBlock | None:
+def row_block(windows: Windows, times: TermTimes = ONE) -> RowBlock | None:
     """Return the best block; None where rows are no rows of an image, or do not fit."""
-    if len(windows.lines) != 2:
-        return None
+    return _row_block(windows, times, TURNED_BYTES) if len(windows.lines) == 2 else None
+
+
+@functools.cache
+def _row_block(windows: Windows, times: TermTimes, most: int) -> RowBlock | None:
     depth = windows.depth
     channels = [n for n in divisors(depth) if n == depth or n % SIDE == 0]
     choices = combinations(divisors(windows.batch), divisors(windows.lines[0].outs), channels)
     blocks = [RowBlock(*each) for each in choices]
-    blocks = [block for block in blocks if block.nbytes(windows) <= TURNED_BYTES]
-    return min(blocks, key=lambda block: block.cost(windows), default=None)
+    blocks = [block for block in blocks if block.nbytes(windows, times.terms) <= most]
+    return min(blocks, key=lambda block: block.cost(windows, times), default=None)
 
 
 def turns_rows(windows: Windows) -> RowBlock | None:
@@ -140,8 +193,7 @@ def turns_rows(windows: Windows) -> RowBlock | None:
         return None
     panels, steps = whole(windows.width) // SIDE, whole(windows.reduced) // SIDE
     places = windows.lines[0].outs * windows.lines[1].outs
-    gathered = (
-        windows.batch * whole(places) // SIDE * steps * (panels + gather(windows.run[0]) + TURN)
-    )
+    each = panels + gather(windows.run[0]) + ONE.turn
+    gathered = windows.batch * whole(places) // SIDE * steps * each
     better = windows.reduced > LONGEST or block.cost(windows) < gathered * SLOWER
     return block if better else None

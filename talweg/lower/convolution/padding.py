@@ -9,12 +9,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.dtypes import DType
+from talweg.core.dtypes import DType, bfloat16, float16
 from talweg.lower.convolution.geometry import Windows, divisors
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
-from talweg.lower.ir.loops import Buffer, Expr, For, Store, When, const, load, within
+from talweg.lower.ir.loops import (
+    Buffer,
+    Call,
+    Expr,
+    For,
+    Pointer,
+    Store,
+    When,
+    const,
+    load,
+    within,
+)
 from talweg.passes.specialize.program import Value
 
 if TYPE_CHECKING:
@@ -166,7 +177,8 @@ def copy_padded(
     image number `part` of `target` [channels / width, images, *spans, width].
     zero_rows: whether rows outside of the image are made, too; kind: of the loops over rows.
     room: numbers of a place, if they are more than `width`, which is all channels then; apart:
-    rows from an image to the next, if there are some between.
+    rows from an image to the next, if there are some between.  float16 numbers that become
+    bfloat16 ones are split into two terms, and rows end with zeros to whole registers.
     """
     lines = windows.lines
     spans = [lines[0].cover(rows), *[line.span for line in lines[1:]]]
@@ -194,12 +206,21 @@ def copy_padded(
         body = zeros(target, row + Index.of(parts) * layer + after * room, count * room)
         return wrap_in_loops([parts], body, "serial")
 
-    if room > width:
+    if source.dtype is float16 and target.dtype is bfloat16:
+        kind = "serial"  # the next row is put where the zeros of one are
+        arguments = [
+            *map(Index, (0, high - low, width)),
+            Pointer(source, offset),
+            Index(channels),
+            Pointer(target, first),
+        ]
+        body: list = [Call("tile_split_rows", arguments, (source,), (target,))]
+    elif room > width:
         column, lane = Axis("q", high - low), Axis("c", width)
         here, value = Index.of(column) * room + first, Index.of(column) * width + offset
         copy = Store(target, here + lane, element(value + lane))
         absent = zeros(target, here + width, room - width)
-        body: list = [For(column, [For(lane, [copy], "vector"), *absent], "serial")]
+        body = [For(column, [For(lane, [copy], "vector"), *absent], "serial")]
     elif layers == 1:
         copied = Axis("r", (high - low) * channels)
         body = [For(copied, [Store(target, first + copied, element(offset + copied))], "vector")]

@@ -10,6 +10,8 @@ import math
 
 from talweg.core.dtypes import DType, bfloat16, float32
 from talweg.core.roles import Trait
+from talweg.lower.convolution.geometry import geometry_of
+from talweg.lower.convolution.matrix_tiles_selection import splits, splits_gradient
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Expr
@@ -144,12 +146,18 @@ def _product_fits(equation: Equation, dtype: DType) -> bool:
 
 
 def _convolution_fits(equation: Equation, dtype: DType) -> bool:
-    if dtype is not bfloat16:  # split numbers would be gathered for each tap
-        return False
     sizes = [value.size for value in (*equation.inputs, equation.output)]
     if equation.params["groups"] != 1 or not all(sizes):
         return False
-    return all(value.dims[-1] >= NARROWEST for value in (equation.output, equation.inputs[1]))
+    if not all(value.dims[-1] >= NARROWEST for value in (equation.output, equation.inputs[1])):
+        return False
+    if dtype is bfloat16:
+        return True
+    geometry, name = geometry_of(equation), equation.prim.name
+    if name == "convolution_filter_gradient":
+        return splits_gradient(geometry.forward())
+    each = [geometry.forward()] if name == "convolution" else geometry.backward()
+    return all(splits(windows) for windows in each if windows.reduced)
 
 
 SHORT = {"matmul": _product_fits, "convolution": _convolution_fits}
