@@ -79,7 +79,7 @@ class RowFilterGradient(PaddedInput):
         first = (Index.of(chunk) * group.extent + group) * images
         self.image, self.block = first + inside if images > 1 else first, Index.of(step)
         body = [] if self.whole else self.copying()
-        body += self._gathering(inside, part)
+        body += [*self._gathering(inside, part), *self._gathering_gradients(inside)]
         body = wrap_in_loops([inside], body, "serial")
         body += [*self._turning(part), *self._packing()]
         target = (Index.of(chunk) * self.parts + part) * (self.size // self.parts)
@@ -89,31 +89,35 @@ class RowFilterGradient(PaddedInput):
         return [*kernels, self._total(name)]
 
     def _gathering(self, inside: Axis, part: Axis) -> list:
-        """Emit the copies of one image's rows next to those of others, if there are several."""
-        windows, cut, found = self.windows, self.cut, []
-        line, outs = windows.lines[-1], windows.lines[-1].outs
-        m = Axis("m", outs)
-        place = Index.of(inside) * outs + m
-        if cut.gathers(windows):
-            row, lane = Axis("h", self.left.shape[0]), Axis("j", cut.channels)
-            tap = Axis("k", line.taps)
-            channels: Index = Index.of(lane) + Index.of(part) * cut.channels
-            count = line.taps * cut.channels
-            if line.step == 1 and cut.channels == windows.depth:
-                tap, lane = Axis("k", 1), Axis("j", count)
-                channels = Index.of(lane)
-            source = self._read_row(Index.of(row), Index.of(m), Index.of(tap)) + channels
-            number = flat((Index.of(row), place, Index.of(tap)), (0, cut.images * outs, tap.extent))
-            store = Store(self.gathered, number * lane.extent + lane, load(self.read, source))
-            body = wrap_in_loops([lane], [store], "vector")
-            found += wrap_in_loops([row, m, tap], body, "serial")
-        if cut.images > 1:
-            row, lane = Axis("h", cut.rows), Axis("j", outs * windows.width)
-            start = (Index.of(row) * cut.images + inside) * lane.extent
-            value = load(self.g, self._start(self.image, Index.of(row)) + lane)
-            body = wrap_in_loops([lane], [Store(self.outer, start + lane, value)], "vector")
-            found += wrap_in_loops([row], body, "serial")
-        return found
+        """Emit the copy of one image's rows next to those of others."""
+        windows, cut = self.windows, self.cut
+        if not cut.gathers(windows):
+            return []
+        line = windows.lines[-1]
+        row, m = Axis("h", self.left.shape[0]), Axis("m", line.outs)
+        tap, lane = Axis("k", line.taps), Axis("j", cut.channels)
+        channel = Index.of(lane) + Index.of(part) * cut.channels
+        if line.step == 1 and cut.channels == windows.depth:  # taps are neighbours
+            tap, lane = Axis("k", 1), Axis("j", line.taps * cut.channels)
+            channel = Index.of(lane)
+        source = self._read_row(Index.of(row), Index.of(m), Index.of(tap)) + channel
+        result = Index.of(inside) * line.outs + m
+        sizes = (0, cut.images * line.outs, tap.extent)
+        number = flat((Index.of(row), result, Index.of(tap)), sizes) * lane.extent + lane
+        store = Store(self.gathered, number, load(self.read, source))
+        body = wrap_in_loops([lane], [store], "vector")
+        return wrap_in_loops([row, m, tap], body, "serial")
+
+    def _gathering_gradients(self, inside: Axis) -> list:
+        """Emit the copy of one image's rows of g next to those of others, if there are several."""
+        if self.cut.images == 1:
+            return []
+        row = Axis("h", self.cut.rows)
+        lane = Axis("j", self.windows.lines[-1].outs * self.windows.width)
+        start = (Index.of(row) * self.cut.images + inside) * lane.extent
+        value = load(self.g, self._start(self.image, Index.of(row)) + lane)
+        body = wrap_in_loops([lane], [Store(self.outer, start + lane, value)], "vector")
+        return wrap_in_loops([row], body, "serial")
 
     def _read_row(self, row: Index, column: Index, tap: Index) -> Index:
         """Return where a window of a row of the image is; rows count from the block's first."""
@@ -153,7 +157,7 @@ class RowFilterGradient(PaddedInput):
 
     def _packing(self) -> list:
         """Emit the calls that put rows of g into the order of the registers."""
-        width, row, found = self.windows.width, Axis("h", self.cut.rows), []
+        width, row, calls = self.windows.width, Axis("h", self.cut.rows), []
         places = self.cut.images * self.windows.lines[-1].outs
         for first in range(0, width, SIDE):
             if self.cut.images > 1:
@@ -169,8 +173,8 @@ class RowFilterGradient(PaddedInput):
                 ),
             ]
             call = Call(f"{self.prefix}_columns", arguments, (source,), (self.right,))
-            found += wrap_in_loops([row], [call], "serial")
-        return found
+            calls += wrap_in_loops([row], [call], "serial")
+        return calls
 
     def _products(self, target: Index, step: Index) -> list:
         """Emit one block's part of the sums from `target` on; the first sets them."""

@@ -36,7 +36,7 @@ class TermTimes(NamedTuple):
     turn: float
 
 
-ONE = TermTimes(1, 1, 4, 3)
+SINGLE = TermTimes(1, 1, 4, 3)
 SPLIT = TermTimes(2, 4.2, 10, 8)
 
 
@@ -73,8 +73,8 @@ def reads_windows(windows: Windows) -> bool:
     outs = math.prod([line.outs for line in windows.lines])
     gathered = whole(outs) // SIDE * (whole(windows.reduced) // SIDE) * (panels + GATHER)
     if windows.padded:
-        gathered += _copied(windows) * ONE.copy
-    return _image_cost(windows, ONE) < gathered
+        gathered += _copied(windows) * SINGLE.copy
+    return _image_cost(windows, SINGLE) < gathered
 
 
 def _copied(windows: Windows) -> int:
@@ -153,7 +153,7 @@ class RowBlock(NamedTuple):
         rows = windows.lines[0].cover(self.rows)
         return 2 * terms * rows * self.numbers(windows) * self.places(windows)
 
-    def cost(self, windows: Windows, times: TermTimes = ONE) -> float:
+    def cost(self, windows: Windows, times: TermTimes = SINGLE) -> float:
         """Return the expected time."""
         first, panels = windows.lines[0], whole(windows.width) // SIDE
         steps, parts = self.places(windows) // SIDE, self.numbers(windows) // SIDE
@@ -171,7 +171,7 @@ class RowBlock(NamedTuple):
         return one * slower * blocks * (windows.depth // self.channels)
 
 
-def row_block(windows: Windows, times: TermTimes = ONE) -> RowBlock | None:
+def row_block(windows: Windows, times: TermTimes = SINGLE) -> RowBlock | None:
     """Return the best block; None where rows are no rows of an image, or do not fit."""
     return _row_block(windows, times, TURNED_BYTES) if len(windows.lines) == 2 else None
 
@@ -193,7 +193,7 @@ def turns_rows(windows: Windows) -> RowBlock | None:
         return None
     panels, steps = whole(windows.width) // SIDE, whole(windows.reduced) // SIDE
     places = windows.lines[0].outs * windows.lines[1].outs
-    each = panels + gather(windows.run[0]) + ONE.turn
+    each = panels + gather(windows.run[0]) + SINGLE.turn
     gathered = windows.batch * whole(places) // SIDE * steps * each
     better = windows.reduced > LONGEST or block.cost(windows) < gathered * SLOWER
     return block if better else None

@@ -198,39 +198,14 @@ def copy_padded(
     offset = flat((*at, Index(columns.origin + low)), sizes) * channels + start
     first = row + low * room
 
-    def element(index: Index) -> Expr:
-        return s.cast(load(source, index), target.dtype)
-
     def zero(after: int, count: int) -> list:
         parts = Axis("l", layers)
         body = zeros(target, row + Index.of(parts) * layer + after * room, count * room)
         return wrap_in_loops([parts], body, "serial")
 
-    if source.dtype is float16 and target.dtype is bfloat16:
+    if is_split(source, target):
         kind = "serial"  # the next row is put where the zeros of one are
-        arguments = [
-            *map(Index, (0, high - low, width)),
-            Pointer(source, offset),
-            Index(channels),
-            Pointer(target, first),
-        ]
-        body: list = [Call("tile_split_rows", arguments, (source,), (target,))]
-    elif room > width:
-        column, lane = Axis("q", high - low), Axis("c", width)
-        here, value = Index.of(column) * room + first, Index.of(column) * width + offset
-        copy = Store(target, here + lane, element(value + lane))
-        absent = zeros(target, here + width, room - width)
-        body = [For(column, [For(lane, [copy], "vector"), *absent], "serial")]
-    elif layers == 1:
-        copied = Axis("r", (high - low) * channels)
-        body = [For(copied, [Store(target, first + copied, element(offset + copied))], "vector")]
-    else:
-        column, number, lane = Axis("q", high - low), Axis("l", layers), Axis("c", width)
-        value = element(offset + Index.of(column) * channels + Index.of(number) * width + lane)
-        here = first + Index.of(number) * layer + Index.of(column) * width + lane
-        body = wrap_in_loops(
-            [column, number], [For(lane, [Store(target, here, value)], "vector")], "serial"
-        )
+    body = _copy_places(source, offset, target, first, high - low, width, channels, layer, room)
     body += zero(0, low) if low else []
     body += zero(high, spans[-1] - high) if high < spans[-1] else []
     if high == low:
@@ -238,6 +213,46 @@ def copy_padded(
     elif inside is not None:
         body = [When(inside, body, zero(0, spans[-1]) if zero_rows else [])]
     return wrap_in_loops(axes, body, kind)
+
+
+def is_split(source: Buffer, target: Buffer) -> bool:
+    """Return whether a copy splits numbers into two terms."""
+    return source.dtype is float16 and target.dtype is bfloat16
+
+
+def _copy_places(
+    source: Buffer,
+    offset: Index,
+    target: Buffer,
+    first: Index,
+    count: int,
+    width: int,
+    channels: int,
+    layer: int,
+    room: int,
+) -> list:
+    """Emit the copy of neighbouring places; layers of `width` channels are `layer` apart."""
+
+    def element(index: Index) -> Expr:
+        return s.cast(load(source, index), target.dtype)
+
+    if is_split(source, target):
+        arguments = [
+            *map(Index, (0, count, width)),
+            Pointer(source, offset),
+            Index(channels),
+            Pointer(target, first),
+        ]
+        return [Call("tile_split_rows", arguments, (source,), (target,))]
+    if room == width == channels:
+        copied = Axis("r", count * channels)
+        return [For(copied, [Store(target, first + copied, element(offset + copied))], "vector")]
+    column, number, lane = Axis("q", count), Axis("l", channels // width), Axis("c", width)
+    value = element(offset + Index.of(column) * channels + Index.of(number) * width + lane)
+    here = first + Index.of(number) * layer + Index.of(column) * room
+    copy = For(lane, [Store(target, here + lane, value)], "vector")
+    absent = zeros(target, here + width, room - width)
+    return wrap_in_loops([column, number], [copy, *absent], "serial")
 
 
 def zeros(target: Buffer, start: Index, count: int) -> list:
