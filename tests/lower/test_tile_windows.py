@@ -146,7 +146,7 @@ LIMITS = st.tuples(*map(st.sampled_from, SMALL.values()))
 
 
 @settings(max_examples=150, **QUIET)
-@given(cases((8, 16, 20, 32, 40, 64, 70)), st.sampled_from([1, 2, 5]), LIMITS)
+@given(cases((3, 8, 16, 20, 32, 40, 64, 70)), st.sampled_from([1, 2, 5]), LIMITS)
 def test_machine_code_gives_what_numpy_gives(case, threads, numbers):
     with limited(numbers):
         case.check(threads, by_numpy=False)
@@ -243,3 +243,14 @@ def test_numbers_that_are_not_finite_stay_in_their_windows(name, number, dtype):
         case = like(name, (2, 9, 9, 32), (5, 5, 32, 32), dtype=dtype)
         case.arrays[0][place] = number
         case.check(2, by_numpy=False)
+
+
+@pytest.mark.parametrize("name", NAMES[:2])
+@pytest.mark.parametrize("few", [1, 3])
+def test_results_of_few_channels_that_are_long_sums(name, few):
+    """As the last layer of a generator, or an input gradient for an image."""
+    filters = (5, 4, 32, few) if name == NAMES[0] else (5, 4, few, 32)
+    case = like(name, (2, 12, 13, filters[2]), filters, 2)
+    assert "panels" in case.buffers()
+    case.check(2, by_numpy=False)
+    assert "panels" not in like(name, (2, 12, 13, 1), (5, 4, 1, 1), 2).buffers()

@@ -23,6 +23,7 @@ from talweg.prims import arithmetic
 SEEN = frozenset((Trait.SAME_MEMORY, Trait.MATRICES_IN_PLACE))
 BLAS = frozenset(("float32", "float64"))
 FEWEST, NARROWEST = 2, 8  # rows; columns, and numbers of k: of products by matrix registers
+DEEPEST, LONGEST = 16, 64  # channels and products of a result, of convolutions to few channels
 FEWEST_SPLIT = 32  # rows and columns of float16, which take four times the work
 LARGEST = 7 << 20  # bytes of y in products by loops
 LEAST_ROWS = 48  # of x, that a copy of a larger y is worth while for
@@ -149,15 +150,20 @@ def _convolution_fits(equation: Equation, dtype: DType) -> bool:
     sizes = [value.size for value in (*equation.inputs, equation.output)]
     if equation.params["groups"] != 1 or not all(sizes):
         return False
-    if not all(value.dims[-1] >= NARROWEST for value in (equation.output, equation.inputs[1])):
-        return False
-    if dtype is bfloat16:
-        return True
     geometry, name = geometry_of(equation), equation.prim.name
     if name == "convolution_filter_gradient":
-        return splits_gradient(geometry.forward())
-    each = [geometry.forward()] if name == "convolution" else geometry.backward()
-    return all(splits(windows) for windows in each if windows.reduced)
+        if geometry.width < NARROWEST:
+            return False
+        return dtype is bfloat16 or splits_gradient(geometry.forward())
+    forward = name == "convolution"
+    width, depth = geometry.width, geometry.depth
+    if not forward:
+        width, depth = depth, width
+    long = depth >= DEEPEST and depth * math.prod(geometry.taps) >= LONGEST
+    if not long and min(width, geometry.width) < NARROWEST:
+        return False
+    each = [geometry.forward()] if forward else geometry.backward()
+    return dtype is bfloat16 or all(splits(windows) for windows in each if windows.reduced)
 
 
 SHORT = {"matmul": _product_fits, "convolution": _convolution_fits}
