@@ -24,7 +24,7 @@ from talweg.lower.convolution import (
     padding,
 )
 from talweg.lower.convolution.geometry import divisors, geometry_of
-from talweg.lower.convolution.matrix_tiles_selection import SPLIT, row_block
+from talweg.lower.convolution.matrix_tiles_selection import row_block
 from talweg.lower.fusion import views
 from talweg.lower.ir.loops import Call
 from talweg.lower.ir.printer import parse, to_text
@@ -112,9 +112,11 @@ def cases(draw, channels: tuple, sizes: int = 8) -> Case:
     drawn = draw(st.sampled_from(["SAME", "VALID", None]))
     around = drawn or tuple([draw(pairs(2)) for _ in range(rank)])
     batch = draw(st.sampled_from([1, 2, 3, 4, 6]))
-    params = {"strides": strides, "padding": around, "dilation": steps, "groups": 1}
+    groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
+    params = {"strides": strides, "padding": around, "dilation": steps, "groups": groups}
     rng = np.random.default_rng(draw(st.integers(0, 99)))
-    x, w = rng.normal(size=(batch, *sides, depth)), rng.normal(size=(*taps, depth, width))
+    x = rng.normal(size=(batch, *sides, groups * depth))
+    w = rng.normal(size=(*taps, depth, groups * width))
     try:
         dims = later("convolution").infer(*avals_of([x, w]), **params).dims
     except InvalidArgumentError:
@@ -139,13 +141,15 @@ def cases(draw, channels: tuple, sizes: int = 8) -> Case:
 @contextmanager
 def limited(numbers: tuple) -> Iterator[None]:
     """Put limits on sizes, so that small images go the ways of large ones."""
+
+    def fits(windows, times):
+        return row_block(windows, times) is not None
+
     with pytest.MonkeyPatch.context() as patch:
         for (module, name), number in zip(SMALL, numbers):
             patch.setattr(module, name, number)
-        patch.setattr(views, "splits", lambda windows: True)
-        patch.setattr(
-            views, "splits_gradient", lambda windows: row_block(windows, SPLIT) is not None
-        )
+        patch.setattr(views, "beats_vectors", lambda windows, times: True)
+        patch.setattr(views, "gradient_beats_vectors", fits)
         yield
 
 
@@ -174,11 +178,12 @@ def like(
     dilation: int = 1,
     around: str = "SAME",
     dtype: str = "bfloat16",
+    groups: int = 1,
 ) -> Case:
     """A case of random numbers."""
     rng, sides = np.random.default_rng(0), len(x) - 2
     params = {"strides": (stride,) * sides, "dilation": (dilation,) * sides, "padding": around}
-    params["groups"] = 1
+    params["groups"] = groups
     arrays = [rng.normal(size=dims) for dims in (x, w)]
     g = rng.normal(size=later("convolution").infer(*avals_of(arrays), **params).dims)
     if name == NAMES[1]:
@@ -194,6 +199,8 @@ LAYERS = [
     ((2, 9, 20, 32), (3, 3, 32, 40), 1, 2, "SAME"),
     ((4, 11, 40, 32), (3, 3, 32, 64), 2, 1, "VALID"),
     ((3, 50, 96), (5, 96, 64), 1, 1, "SAME"),
+    ((2, 10, 11, 96), (3, 3, 32, 120), 1, 1, "SAME"),
+    ((2, 9, 8, 128), (3, 2, 64, 48), 2, 1, "SAME"),
 ]
 
 
@@ -203,8 +210,8 @@ def test_filter_gradients_of_blocks_of_all_kinds(
     monkeypatch, x, w, stride, dilation, around, dtype
 ):
     """Parts of the rows, several images, some of the channels; one after the other and together."""
-    case = like(NAMES[2], x, w, stride, dilation, around, dtype)
-    monkeypatch.setattr(views, "splits_gradient", lambda windows: True)
+    case = like(NAMES[2], x, w, stride, dilation, around, dtype, x[-1] // w[-2])
+    monkeypatch.setattr(views, "gradient_beats_vectors", lambda windows, times: True)
     equations = static_of(case.prim, case.arrays, case.params).equations
     (own,) = [each for each in equations if each.prim is case.prim]
     windows = geometry_of(own).forward()
@@ -261,3 +268,16 @@ def test_results_of_few_channels_that_are_long_sums(name, few):
     assert case.by_registers()
     case.check(2, by_numpy=False)
     assert not like(name, (2, 12, 13, 1), (5, 4, 1, 1), 2).by_registers()
+
+
+@pytest.mark.parametrize("dtype", ULP)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("depth, width, groups", [(32, 32, 2), (64, 64, 3)])
+def test_groups_of_channels(name, dtype, depth, width, groups):
+    """They were left to vectors; those of few channels still are."""
+    filters = (5, 5, depth, width * groups)
+    case = like(name, (2, 14, 15, depth * groups), filters, dtype=dtype, groups=groups)
+    assert case.by_registers()
+    case.check(2, by_numpy=False)
+    few = like(name, (2, 14, 14, 32), (3, 3, 4, 32), dtype=dtype, groups=8)
+    assert not few.by_registers()

@@ -8,7 +8,9 @@ On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
 * filter gradients (`filter_gradients.py`): 88 to 96 GFLOP/s;
 * 3x3 filters with fewer products (`winograd.py`): 1.7 to 2.9 times as fast as
   the above, its filter gradients likewise, where `winograd_selection.py` expects a tenth at least;
-* bfloat16 where registers multiply matrices of it (`matrix_tiles.py`, `matrix_tiles_filters.py`);
+* 16-bit numbers where registers multiply matrices of them (`matrix_tiles_selection.py` chooses): from
+  the image itself (`matrix_tiles_direct.py`), or gathered where channels are few (`matrix_tiles.py`);
+  filter gradients of rows turned once (`matrix_tiles_filter_rows.py`), or of what is gathered;
 * groups of one or two channels (`depthwise.py`).
 
 16-bit images are read as they are, and converted where they are copied or transformed: memory is
@@ -35,6 +37,7 @@ from talweg.lower.convolution.matrix_tiles_direct import WindowConvolution
 from talweg.lower.convolution.matrix_tiles_filter_rows import RowFilterGradient
 from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
 from talweg.lower.convolution.matrix_tiles_selection import (
+    SINGLE,
     SPLIT,
     reads_windows,
     row_block,
@@ -200,7 +203,8 @@ def _products(
     """
     source, dtype = builder.buffer_of(x), value.dtype
     if by_registers(value) and windows.reduced:
-        reads = source.dtype is float16 or reads_windows(windows)
+        only = source.dtype is float16 or windows.groups > 1  # what fits is read
+        reads = only or reads_windows(windows)
         way = WindowConvolution if reads else GatheredConvolution
         return way(builder, windows, source, value).kernels(weight, filters, turned, name)
     blocks = choose(windows, dtype.size, builder.threads)
@@ -218,8 +222,10 @@ def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) ->
     if windows.is_depthwise(lanes_of(equation.output)):
         return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
     if by_registers(equation.output):
-        split = x.dtype is float16
-        rows = row_block(windows, SPLIT) if split else turns_rows(windows)
+        if x.dtype is float16 or windows.groups > 1:
+            rows = row_block(windows, SPLIT if x.dtype is float16 else SINGLE)
+        else:
+            rows = turns_rows(windows)
         if rows is not None:
             return RowFilterGradient(builder, windows, x, g, equation.output, rows).kernels(name)
         return TileFilterGradient(builder, windows, x, g, equation.output).kernels(name)

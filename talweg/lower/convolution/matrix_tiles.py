@@ -33,7 +33,7 @@ MOST = 4  # blocks at a time
 
 
 class TileConvolution(PaddedInput):
-    """The builder of the kernels of one `Windows` of a single group of channels."""
+    """The builder of the kernels of one `Windows`."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class TileConvolution(PaddedInput):
         self.columns = spans(windows.width, SIDE * self.group)
         parts = sum([run.count for run in self.columns])
         super().__init__(builder, windows, source, value, parts, dtype=bfloat16, room=room)
-        self.filters: Buffer = builder.new(
-            "panels", bfloat16, (self.panels, self.terms * row * SIDE), "temporary"
-        )
+        shape = (windows.groups, self.panels, self.terms * row * SIDE)
+        self.filters: Buffer = builder.new("panels", bfloat16, shape, "temporary")
+        self.layer = Axis("l", windows.groups)  # the group of channels
 
     def cut(self, places: int, most: int) -> None:
         """Cut the results of a block into those of at most `most` blocks of the registers."""
@@ -75,9 +75,10 @@ class TileConvolution(PaddedInput):
             group = Axis("g", columns.count)
             inner = self.results(columns, Index.of(group))
             if self.whole:
-                loops += wrap_in_loops([group, self.image, self.block], inner, "parallel")
+                axes = [self.layer, group, self.image, self.block]
+                loops += wrap_in_loops(axes, inner, "parallel")
             else:
-                loops += wrap_in_loops([group], inner, "serial")
+                loops += wrap_in_loops([self.layer, group], inner, "serial")
         if not self.whole:
             body = [*self.copying(), *loops]
             return [
@@ -114,14 +115,16 @@ class TileConvolution(PaddedInput):
         numbers, count = tuple(map(Index.of, taps)), math.prod([axis.extent for axis in taps])
         pairs = zip(numbers[-rank:], windows.lines[-rank:])
         own = tuple([i * line.tap_stride + line.tap_first for i, line in pairs])
-        matrix = flat(own, filters.dims[:-2]) * (windows.depth * windows.width)
+        step = filters.dims[-1]
+        matrix = flat(own, filters.dims[:-2]) * (filters.dims[-2] * step)
+        matrix = matrix + Index.of(self.layer) * (step // windows.groups)
         tap = flat(numbers, tuple([axis.extent for axis in taps]))
         inner = count // parts
-        step = windows.depth if turned else windows.width
         source = self.builder.buffer_of(filters)
 
         def emit(run: SpanRun, number: Index) -> list:
-            target = (tap // inner * self.panels + number) * inner + tap % inner
+            part = Index.of(self.layer) * parts + tap // inner
+            target = (part * self.panels + number) * inner + tap % inner
             arguments = [
                 *map(Index, (int(turned), windows.depth, run.size)),
                 Pointer(source, matrix + number * (SIDE * (step if turned else 1))),
@@ -129,7 +132,7 @@ class TileConvolution(PaddedInput):
                 Pointer(self.filters, target * (self.terms * room * SIDE)),
             ]
             call = Call(f"{self.prefix}_columns", arguments, (source,), (self.filters,))
-            return wrap_in_loops(taps, [call], "parallel")
+            return wrap_in_loops([self.layer, *taps], [call], "parallel")
 
         return self.pack(name, emit)
 
@@ -147,7 +150,8 @@ class TileConvolution(PaddedInput):
         """Emit the stores of a result's channels, and what is computed from them."""
         n = Axis("n", columns.size)
         number = load(self.sums, Index.of(m) * (columns.pieces * SIDE) + n)
-        channel = group * columns.size + columns.first + n
+        channel = Index.of(self.layer) * self.windows.width + group * columns.size
+        channel = channel + columns.first + n
         index = self.result_index(rows, column, channel)
         return For(n, self.builder.results(self.value, index, number), "vector")
 

@@ -89,7 +89,8 @@ class WindowConvolution(TileConvolution):
         self, run: SpanRun, columns: SpanRun, panel: Index, first: Index, rows: list
     ) -> list:
         """Emit the sums of some results, from number `first` of those counted together on."""
-        lines, read = self.windows.lines, self.read
+        lines, read, layers = self.windows.lines, self.read, self.windows.groups
+        layer = Index.of(self.layer)
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(lines[: self.runs_of])]
         numbers = (*map(Index.of, taps), *[ZERO] * (len(lines) - len(taps)))
         call = flat(numbers[: len(taps)], tuple([axis.extent for axis in taps]))
@@ -99,10 +100,10 @@ class WindowConvolution(TileConvolution):
         arguments = [
             *map(Index, (line.taps, self.steps, run.pieces, columns.pieces)),
             call,
-            Pointer(read, self.place(row, first, numbers)),
+            Pointer(read, self.place(row, first, numbers) + layer * (read.size // layers)),
             Index(lines[-1].scale * self.room),
             Index(line.step * size * self.room),
-            Pointer(self.filters, (call * self.panels + panel) * apart),
+            Pointer(self.filters, ((layer * self.calls + call) * self.panels + panel) * apart),
             Pointer(self.sums),
         ]
         product = Call(f"{self.prefix}_product", arguments, (read, self.filters), (self.sums,))

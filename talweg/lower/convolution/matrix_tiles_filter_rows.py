@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RowFilterGradient(PaddedInput):
-    """The builder of the kernels, for one group of channels."""
+    """The builder of the kernels."""
 
     def __init__(
         self,
@@ -39,7 +39,8 @@ class RowFilterGradient(PaddedInput):
         value: Value,
         block: RowBlock,
     ):
-        self.parts = windows.depth // block.channels
+        self.parts = windows.channels // block.channels
+        self.group = windows.depth // block.channels  # parts of a group of channels
         super().__init__(builder, windows, x, value, self.parts, rows=block.rows)
         self.g, self.cut = g, block
         terms = 2 if x.dtype is float16 else 1  # that a number is split into
@@ -79,9 +80,9 @@ class RowFilterGradient(PaddedInput):
         first = (Index.of(chunk) * group.extent + group) * images
         self.image, self.block = first + inside if images > 1 else first, Index.of(step)
         body = [] if self.whole else self.copying()
-        body += [*self._gathering(inside, part), *self._gathering_gradients(inside)]
+        body += [*self._gathering(inside, part), *self._gathering_gradients(inside, part)]
         body = wrap_in_loops([inside], body, "serial")
-        body += [*self._turning(part), *self._packing()]
+        body += [*self._turning(part), *self._packing(part)]
         target = (Index.of(chunk) * self.parts + part) * (self.size // self.parts)
         body += self._products(target, Index.of(group) * self.blocks + step)
         loops = wrap_in_loops([group, step], body, "serial")
@@ -97,7 +98,7 @@ class RowFilterGradient(PaddedInput):
         row, m = Axis("h", self.left.shape[0]), Axis("m", line.outs)
         tap, lane = Axis("k", line.taps), Axis("j", cut.channels)
         channel = Index.of(lane) + Index.of(part) * cut.channels
-        if line.step == 1 and cut.channels == windows.depth:  # taps are neighbours
+        if line.step == 1 and cut.channels == windows.channels:  # taps are neighbours
             tap, lane = Axis("k", 1), Axis("j", line.taps * cut.channels)
             channel = Index.of(lane)
         source = self._read_row(Index.of(row), Index.of(m), Index.of(tap)) + channel
@@ -108,27 +109,31 @@ class RowFilterGradient(PaddedInput):
         body = wrap_in_loops([lane], [store], "vector")
         return wrap_in_loops([row, m, tap], body, "serial")
 
-    def _gathering_gradients(self, inside: Axis) -> list:
+    def _gathering_gradients(self, inside: Axis, part: Axis) -> list:
         """Emit the copy of one image's rows of g next to those of others, if there are several."""
         if self.cut.images == 1:
             return []
-        row = Axis("h", self.cut.rows)
-        lane = Axis("j", self.windows.lines[-1].outs * self.windows.width)
-        start = (Index.of(row) * self.cut.images + inside) * lane.extent
-        value = load(self.g, self._start(self.image, Index.of(row)) + lane)
+        windows, row = self.windows, Axis("h", self.cut.rows)
+        m, lane = Axis("m", windows.lines[-1].outs), Axis("j", windows.width)
+        if windows.groups == 1:
+            m, lane = Axis("m", 1), Axis("j", windows.lines[-1].outs * windows.width)
+        start = ((Index.of(row) * self.cut.images + inside) * m.extent + m) * lane.extent
+        source = self._start(self.image, Index.of(row), part)
+        value = load(self.g, source + Index.of(m) * (windows.groups * windows.width) + lane)
         body = wrap_in_loops([lane], [Store(self.outer, start + lane, value)], "vector")
-        return wrap_in_loops([row], body, "serial")
+        return wrap_in_loops([row, m], body, "serial")
 
     def _read_row(self, row: Index, column: Index, tap: Index) -> Index:
         """Return where a window of a row of the image is; rows count from the block's first."""
         size = self.windows.lines[-1].size if self.copy is None else self.copy.shape[2]
         return self.place([ZERO], column, (ZERO, tap)) + row * (size * self.windows.channels)
 
-    def _start(self, image: Index, row: Index) -> Index:
-        """Return where a row of g is."""
+    def _start(self, image: Index, row: Index, part: Axis) -> Index:
+        """Return where a row of g is, for the group of a part of the channels."""
         lines, width = self.windows.lines, self.windows.width
         number = image * lines[0].outs + Index.of(self.block) * self.rows + row
-        return number * (lines[1].outs * width)
+        start = number * (lines[1].outs * self.windows.groups * width)
+        return start + Index.of(part) // self.group * width
 
     def _turning(self, part: Axis) -> list:
         """Emit the calls that turn rows of the image."""
@@ -139,7 +144,7 @@ class RowFilterGradient(PaddedInput):
             source, step = self.gathered, count
             start = Index.of(row) * (places * count)
         else:
-            source, step = self.read, line.scale * windows.depth
+            source, step = self.read, line.scale * windows.channels
             start = self._read_row(Index.of(row), ZERO, ZERO)
         tap, own = Axis("k", 1), count
         if self.cut.apart(windows):
@@ -155,19 +160,20 @@ class RowFilterGradient(PaddedInput):
         call = Call(f"{self.prefix}_rows", arguments, (source,), (self.left,))
         return wrap_in_loops([row, tap], [call], "serial")
 
-    def _packing(self) -> list:
+    def _packing(self, part: Axis) -> list:
         """Emit the calls that put rows of g into the order of the registers."""
         width, row, calls = self.windows.width, Axis("h", self.cut.rows), []
         places = self.cut.images * self.windows.lines[-1].outs
         for first in range(0, width, SIDE):
             if self.cut.images > 1:
-                source, start = self.outer, Index.of(row) * (places * width)
+                source, start, step = self.outer, Index.of(row) * (places * width), width
             else:
-                source, start = self.g, self._start(self.image, Index.of(row))
+                source, step = self.g, width * self.windows.groups
+                start = self._start(self.image, Index.of(row), part)
             arguments = [
                 *map(Index, (0, places, min(SIDE, width - first))),
                 Pointer(source, start + first),
-                Index(width),
+                Index(step),
                 Pointer(
                     self.right, (Index.of(row) + first // SIDE * self.cut.rows) * (self.k * SIDE)
                 ),
@@ -198,11 +204,15 @@ class RowFilterGradient(PaddedInput):
         def place(index: tuple) -> Index:
             rows = index[:-2] if len(index) == 4 else (ZERO, *index[:-2])
             part, channel = index[-2] // channels, index[-2] % channels
+            result = index[-1]
+            if self.windows.groups > 1:
+                part = part + result // self.windows.width * self.group
+                result = result % self.windows.width
             row = (
                 (part * taps[0] + rows[0]) * self.numbers
                 + rows[1] * self.cut.tap(self.windows)
                 + channel
             )
-            return row * whole(self.windows.width) + index[-1]
+            return row * whole(self.windows.width) + result
 
         return total_of(self.builder, self.value, self.sums, f"{name}total", place, self.size)

@@ -24,7 +24,6 @@ SLOWER = 1.2  # how many times more it takes where all windows are gathered and 
 VECTORS, WINOGRAD, WINOGRAD_FAR = 16, 5, 11
 FAR = 1 << 15  # numbers of a tap's filters
 SPREAD = 0.4  # of a number of such filters, to transform it
-SPLIT_FILTERS = 24  # of 32 x 32 numbers of float16, from memory
 
 
 class TermTimes(NamedTuple):
@@ -34,10 +33,11 @@ class TermTimes(NamedTuple):
     product: float  # of 32 x 32 x 32
     copy: float  # of 32 x 32
     turn: float
+    filters: float  # of 32 x 32 in memory, to pack
 
 
-SINGLE = TermTimes(1, 1, 4, 3)
-SPLIT = TermTimes(2, 4.2, 10, 8)
+SINGLE = TermTimes(1, 1, 4, 3, 6)
+SPLIT = TermTimes(2, 4.2, 10, 8, 24)
 
 
 def whole(count: int) -> int:
@@ -90,27 +90,28 @@ def _image_cost(windows: Windows, times: TermTimes) -> float:
     blocks = whole(places_of(windows, lines[0].outs)) // SIDE
     calls = math.prod([line.outs for line in lines[: flat_axes(windows)]])
     products = blocks * steps * panels * times.product
-    return calls * (products + CALL) + _copied(windows) * times.copy
+    return windows.groups * (calls * (products + CALL) + _copied(windows) * times.copy)
 
 
-def splits(windows: Windows) -> bool:
-    """Return whether to multiply float16 numbers, in two terms, rather than by vectors."""
+def beats_vectors(windows: Windows, times: TermTimes) -> bool:
+    """Return whether to read windows by matrix registers, rather than to multiply by vectors."""
     taps = windows.reduced // windows.depth
-    filters = taps * whole(windows.depth) * whole(windows.width) // SIDE**2 * SPLIT_FILTERS
-    cost = _image_cost(windows, SPLIT) * windows.batch + filters
+    filters = windows.groups * taps * whole(windows.depth) * whole(windows.width) // SIDE**2
+    cost = _image_cost(windows, times) * windows.batch + filters * times.filters
     return cost < _vector_cost(windows)
 
 
-def splits_gradient(windows: Windows) -> bool:
-    """Return whether to compute filter gradients of float16 numbers in two terms."""
-    block = row_block(windows, SPLIT)
-    return block is not None and block.cost(windows, SPLIT) < _vector_cost(windows)
+def gradient_beats_vectors(windows: Windows, times: TermTimes) -> bool:
+    """Return whether to turn rows for filter gradients, rather than to multiply by vectors."""
+    block = row_block(windows, times)
+    return block is not None and block.cost(windows, times) < _vector_cost(windows)
 
 
 def _vector_cost(windows: Windows) -> float:
     """Return the time that vectors of float32 take."""
     products = windows.work / SIDE**3
-    if not all([line.taps == 3 and line.scale == line.step == 1 for line in windows.lines]):
+    small = [line.taps == 3 and line.scale == line.step == 1 for line in windows.lines]
+    if windows.groups > 1 or not all(small):
         return products * VECTORS
     filters = windows.depth * windows.width
     return products * (WINOGRAD if filters <= FAR else WINOGRAD_FAR) + filters * SPREAD
@@ -130,7 +131,7 @@ class RowBlock(NamedTuple):
 
     def gathers(self, windows: Windows) -> bool:
         """Return whether rows are put together before they are turned."""
-        return self.images > 1 or self.channels < windows.depth
+        return self.images > 1 or self.channels < windows.channels
 
     def apart(self, windows: Windows) -> bool:
         """Return whether each tap of a row is turned by itself, as they are no neighbours."""
@@ -163,12 +164,12 @@ class RowBlock(NamedTuple):
         packed = self.rows * steps * panels
         both = times.turn
         if self.gathers(windows):
-            cut = self.channels < windows.depth
+            cut = self.channels < windows.channels
             both += gather(self.channels if cut else windows.run[0])
         one = sums * (self.rows * steps * times.product + add) + (turned + packed) * both
         blocks = windows.batch // self.images * (first.outs // self.rows)
         slower = 1 + self.nbytes(windows, times.terms) / NEAR  # than in the first cache
-        return one * slower * blocks * (windows.depth // self.channels)
+        return one * slower * blocks * (windows.channels // self.channels)
 
 
 def row_block(windows: Windows, times: TermTimes = SINGLE) -> RowBlock | None:

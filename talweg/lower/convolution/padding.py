@@ -58,10 +58,11 @@ class PaddedInput:
         dtype = source.dtype if dtype is None else dtype
         copies = windows.padded or (bool(windows.reduced) and dtype is not source.dtype)
         copies = copies or room is not None
+        self.layers = windows.groups if room is not None else 1  # of the copy, one behind the other
         self.room = windows.channels if room is None else room
         self.builder, self.windows, self.source, self.value = builder, windows, source, value
         self.whole = whole = parts > 1
-        size = dtype.size * self.room // max(1, windows.channels)
+        size = dtype.size * self.room * self.layers // max(1, windows.channels)
         self.rows = rows or rows_of_block(windows, size, parts, most, copies)
         self.blocks = windows.lines[0].outs // self.rows
         self.block: Any = Axis("b", self.blocks)
@@ -73,7 +74,7 @@ class PaddedInput:
             spans = [windows.lines[0].cover(own), *[line.span for line in windows.lines[1:]]]
             if room is not None:
                 spans[0] += self.rows_beyond(own, spans)
-            shape = (windows.batch if whole else 1, *spans, self.room)
+            shape = (self.layers * (windows.batch if whole else 1), *spans, self.room)
             self.copy = builder.new("padded", dtype, shape, "temporary" if whole else "scratch")
 
     def rows_beyond(self, rows: int, spans: list[int]) -> int:
@@ -102,7 +103,7 @@ class PaddedInput:
             self.windows,
             rows,
             block,
-            channels,
+            channels // self.layers,
             part,
             zero_rows=not self.skips,
             kind="parallel" if self.whole else "serial",
@@ -176,9 +177,9 @@ def copy_padded(
     `start` is where the image begins in `source`.  The copy, from the first place read on, is
     image number `part` of `target` [channels / width, images, *spans, width].
     zero_rows: whether rows outside of the image are made, too; kind: of the loops over rows.
-    room: numbers of a place, if they are more than `width`, which is all channels then; apart:
-    rows from an image to the next, if there are some between.  float16 numbers that become
-    bfloat16 ones are split into two terms, and rows end with zeros to whole registers.
+    room: numbers of a place, if they are more than `width`; apart: rows from an image to the next,
+    if there are some between.  float16 numbers that become bfloat16 ones are split into two terms,
+    and rows end with zeros to whole registers.
     """
     lines = windows.lines
     spans = [lines[0].cover(rows), *[line.span for line in lines[1:]]]
@@ -236,18 +237,20 @@ def _copy_places(
     def element(index: Index) -> Expr:
         return s.cast(load(source, index), target.dtype)
 
+    number = Axis("l", channels // width)
     if is_split(source, target):
         arguments = [
             *map(Index, (0, count, width)),
-            Pointer(source, offset),
+            Pointer(source, offset + Index.of(number) * width),
             Index(channels),
-            Pointer(target, first),
+            Pointer(target, first + Index.of(number) * layer),
         ]
-        return [Call("tile_split_rows", arguments, (source,), (target,))]
+        call = Call("tile_split_rows", arguments, (source,), (target,))
+        return wrap_in_loops([number], [call], "serial")
     if room == width == channels:
         copied = Axis("r", count * channels)
         return [For(copied, [Store(target, first + copied, element(offset + copied))], "vector")]
-    column, number, lane = Axis("q", count), Axis("l", channels // width), Axis("c", width)
+    column, lane = Axis("q", count), Axis("c", width)
     value = element(offset + Index.of(column) * channels + Index.of(number) * width + lane)
     here = first + Index.of(number) * layer + Index.of(column) * room
     copy = For(lane, [Store(target, here + lane, value)], "vector")

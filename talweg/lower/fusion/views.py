@@ -11,7 +11,12 @@ import math
 from talweg.core.dtypes import DType, bfloat16, float32
 from talweg.core.roles import Trait
 from talweg.lower.convolution.geometry import geometry_of
-from talweg.lower.convolution.matrix_tiles_selection import splits, splits_gradient
+from talweg.lower.convolution.matrix_tiles_selection import (
+    SINGLE,
+    SPLIT,
+    beats_vectors,
+    gradient_beats_vectors,
+)
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Expr
@@ -148,13 +153,15 @@ def _product_fits(equation: Equation, dtype: DType) -> bool:
 
 def _convolution_fits(equation: Equation, dtype: DType) -> bool:
     sizes = [value.size for value in (*equation.inputs, equation.output)]
-    if equation.params["groups"] != 1 or not all(sizes):
+    if not all(sizes):
         return False
     geometry, name = geometry_of(equation), equation.prim.name
+    times = SINGLE if dtype is bfloat16 else SPLIT
+    surely = dtype is bfloat16 and geometry.groups == 1  # else windows are not gathered
     if name == "convolution_filter_gradient":
-        if geometry.width < NARROWEST:
+        if geometry.width * geometry.groups < NARROWEST:
             return False
-        return dtype is bfloat16 or splits_gradient(geometry.forward())
+        return surely or gradient_beats_vectors(geometry.forward(), times)
     forward = name == "convolution"
     width, depth = geometry.width, geometry.depth
     if not forward:
@@ -163,7 +170,7 @@ def _convolution_fits(equation: Equation, dtype: DType) -> bool:
     if not long and min(width, geometry.width) < NARROWEST:
         return False
     each = [geometry.forward()] if forward else geometry.backward()
-    return dtype is bfloat16 or all(splits(windows) for windows in each if windows.reduced)
+    return surely or all(beats_vectors(windows, times) for windows in each if windows.reduced)
 
 
 SHORT = {"matmul": _product_fits, "convolution": _convolution_fits}
