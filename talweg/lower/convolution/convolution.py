@@ -8,9 +8,10 @@ On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
 * filter gradients (`filter_gradients.py`): 88 to 96 GFLOP/s;
 * 3x3 filters with fewer products (`winograd.py`): 1.7 to 2.9 times as fast as
   the above, its filter gradients likewise, where `winograd_selection.py` expects a tenth at least;
-* 16-bit numbers where registers multiply matrices of them (`matrix_tiles_selection.py` chooses): from
-  the image itself (`matrix_tiles_direct.py`), or gathered where channels are few (`matrix_tiles.py`);
-  filter gradients of rows turned once (`matrix_tiles_filter_rows.py`), or of what is gathered;
+* 16-bit numbers where registers multiply matrices of them, in the way that is chosen by
+  `matrix_tiles_selection.py`: windows are read from the image itself (`matrix_tiles_direct.py`), or
+  gathered where channels are few (`matrix_tiles.py`); for filter gradients rows are turned once
+  (`matrix_tiles_filter_rows.py`), or what is gathered (`matrix_tiles_filters.py`);
 * groups of one or two channels (`depthwise.py`).
 
 16-bit images are read as they are, and converted where they are copied or transformed: memory is
