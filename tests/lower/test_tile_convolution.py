@@ -11,7 +11,7 @@ from talweg.core import settings
 from talweg.core.primitive import REGISTRY
 from talweg.execute import compilation
 from talweg.execute.llvm.runtime.executable import Executable
-from talweg.lower.convolution import matrix_tiles, matrix_tiles_filters
+from talweg.lower.convolution import convolution, matrix_tiles, matrix_tiles_filters
 
 assert tf.nn.conv2d  # loads the declarations
 ULP = 2.0**-8
@@ -70,6 +70,8 @@ def test_the_ways_that_large_ones_go(monkeypatch):
     """Groups of panels, taps one after the other, parts of images, many images at a time."""
     params = {"strides": (1, 1), "padding": "SAME", "dilation": (1, 1), "groups": 1}
     x, w, g = short(4, 9, 10, 32), short(3, 3, 32, 100), short(4, 9, 10, 100)
+    monkeypatch.setattr(convolution, "reads_windows", lambda windows: False)
+    monkeypatch.setattr(convolution, "turns_rows", lambda windows: None)
     for bytes_ in (1 << 11, 1 << 14, 1 << 18):
         monkeypatch.setattr(matrix_tiles, "GROUP_BYTES", bytes_)
         monkeypatch.setattr(matrix_tiles, "GATHERED_BYTES", bytes_)

@@ -96,20 +96,31 @@ def tile_columns(
     _write_all(memory, out, made.reshape(-1, 2, _pieces(n), 32).transpose(2, 0, 3, 1))
 
 
+def _read_runs(
+    memory: BufferMemory, x: Place, rows: int, row: int, runs: int, run: int, count: int
+) -> NDArray:
+    """Return rows of runs of numbers, which begin `row` and `run` apart."""
+    starts = np.arange(rows)[:, None] * row + np.arange(runs) * run
+    return memory.read(x[0], x[1] + starts[..., None] + np.arange(count))
+
+
 def tile_product(
     memory: BufferMemory,
     dtype: DType,
+    runs: int,
     steps: int,
     blocks: int,
     panels: int,
     more: int,
     x: Place,
+    x_row: int,
+    x_run: int,
     y: Place,
     z: Place,
 ) -> None:
     """Compute z [blocks * 32, panels * 32] = x y, + z for later parts."""
-    rows, k, columns = 32 * blocks, 32 * steps, 32 * panels
-    left = memory.read(x[0], x[1] + np.arange(rows * k)).reshape(rows, k)
+    rows, k, columns = 32 * blocks, 32 * runs * steps, 32 * panels
+    left = _read_runs(memory, x, rows, x_row, runs, x_run, 32 * steps).reshape(rows, k)
     right = memory.read(y[0], y[1] + np.arange(k * columns)).reshape(panels, k // 2, 32, 2)
     result = left @ right.transpose(1, 3, 0, 2).reshape(k, columns)
     places = z[1] + np.arange(rows * columns)
@@ -164,17 +175,21 @@ def _write_all(memory: BufferMemory, out: Place, made: NDArray) -> None:
 def tile_split_product(
     memory: BufferMemory,
     dtype: DType,
+    runs: int,
     steps: int,
     blocks: int,
     panels: int,
     more: int,
     x: Place,
+    x_row: int,
+    x_run: int,
     y: Place,
     z: Place,
 ) -> None:
     """Compute z [blocks * 32, panels * 32] = x y, + z for later parts, of numbers in two terms."""
-    rows, k, columns = 32 * blocks, 32 * steps, 32 * panels
-    left = memory.read(x[0], x[1] + np.arange(2 * rows * k)).reshape(rows, steps, 2, 32)
+    steps, rows, columns, own = runs * steps, 32 * blocks, 32 * panels, 64 * steps
+    k = 32 * steps
+    left = _read_runs(memory, x, rows, x_row, runs, x_run, own).reshape(rows, steps, 2, 32)
     right = memory.read(y[0], y[1] + np.arange(2 * k * columns))
     right = right.reshape(panels, steps, 2, 16, 32, 2).sum(2).transpose(1, 2, 4, 0, 3)
     result = left.sum(2).reshape(rows, k) @ right.reshape(k, columns)

@@ -8,7 +8,10 @@ On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
 * filter gradients (`filter_gradients.py`): 88 to 96 GFLOP/s;
 * 3x3 filters with fewer products (`winograd.py`): 1.7 to 2.9 times as fast as
   the above, its filter gradients likewise, where `winograd_selection.py` expects a tenth at least;
-* bfloat16 where registers multiply matrices of it (`matrix_tiles.py`, `matrix_tiles_filters.py`);
+* 16-bit numbers where registers multiply matrices of them, in the way that is chosen by
+  `matrix_tiles_selection.py`: windows are read from the image itself (`matrix_tiles_direct.py`), or
+  gathered where channels are few (`matrix_tiles.py`); for filter gradients rows are turned once
+  (`matrix_tiles_filter_rows.py`), or what is gathered (`matrix_tiles_filters.py`);
 * groups of one or two channels (`depthwise.py`).
 
 16-bit images are read as they are, and converted where they are copied or transformed: memory is
@@ -24,13 +27,23 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from talweg.core.dtypes import float16
 from talweg.lower.convolution.depthwise import Depthwise, DepthwiseFilters
 from talweg.lower.convolution.direct import LARGE, DirectConvolution
 from talweg.lower.convolution.filter_gradients import FilterGradient
 from talweg.lower.convolution.filter_panels import panels_of
 from talweg.lower.convolution.geometry import Windows, geometry_of
-from talweg.lower.convolution.matrix_tiles import TileConvolution
+from talweg.lower.convolution.matrix_tiles import GatheredConvolution
+from talweg.lower.convolution.matrix_tiles_direct import WindowConvolution
+from talweg.lower.convolution.matrix_tiles_filter_rows import RowFilterGradient
 from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
+from talweg.lower.convolution.matrix_tiles_selection import (
+    SINGLE,
+    SPLIT,
+    reads_windows,
+    row_block,
+    turns_rows,
+)
 from talweg.lower.convolution.padding import TASKS
 from talweg.lower.convolution.winograd import Winograd
 from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters
@@ -38,7 +51,7 @@ from talweg.lower.convolution.winograd_selection import choose, choose_filters
 from talweg.lower.fusion.loop_nests import guard_load, wrap_in_loops
 from talweg.lower.fusion.views import product_operands, short_operands
 from talweg.lower.ir.index import Axis, Index, flat
-from talweg.lower.ir.loops import Buffer, Expr, Kernel, Repeat
+from talweg.lower.ir.loops import Expr, Kernel, Repeat
 from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Equation, Value
 
@@ -99,7 +112,7 @@ def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
         return [
             Depthwise(builder, windows, builder.buffer_of(x), equation.output).kernel(tap, name)
         ]
-    return _products(builder, windows, x, equation.output, weight, name, filters)
+    return _products(builder, windows, x, equation.output, weight, name, w, False)
 
 
 def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:
@@ -135,7 +148,7 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
             kernels = Depthwise(builder, windows, builder.buffer_of(g), equation.output)
             blocks.append(kernels.kernel(tap, own))
             continue
-        blocks += _products(builder, windows, g, equation.output, weight, own)
+        blocks += _products(builder, windows, g, equation.output, weight, own, w, True)
     return blocks
 
 
@@ -182,16 +195,19 @@ def _products(
     value: Value,
     weight: Callable,
     name: str,
-    filters: Buffer | None = None,
+    filters: Value,
+    turned: bool,
 ) -> list:
     """Lower sums of products over all channels by the faster algorithm.
 
-    filters: those that `weight` reads, if they lie in memory as the windows have them.
+    turned: `weight` reads the matrix of a tap's filters as its transpose.
     """
     source, dtype = builder.buffer_of(x), value.dtype
     if by_registers(value) and windows.reduced:
-        tile_builder = TileConvolution(builder, windows, source, value)
-        return tile_builder.kernels(weight, len(value.dims) - 2, filters, name)
+        only = source.dtype is float16 or windows.groups > 1  # what fits is read
+        reads = only or reads_windows(windows)
+        way = WindowConvolution if reads else GatheredConvolution
+        return way(builder, windows, source, value).kernels(weight, filters, turned, name)
     blocks = choose(windows, dtype.size, builder.threads)
     if blocks is not None:
         return Winograd(builder, windows, source, weight, value, blocks).kernels(name)
@@ -207,6 +223,12 @@ def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) ->
     if windows.is_depthwise(lanes_of(equation.output)):
         return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
     if by_registers(equation.output):
+        if x.dtype is float16 or windows.groups > 1:
+            rows = row_block(windows, SPLIT if x.dtype is float16 else SINGLE)
+        else:
+            rows = turns_rows(windows)
+        if rows is not None:
+            return RowFilterGradient(builder, windows, x, g, equation.output, rows).kernels(name)
         return TileFilterGradient(builder, windows, x, g, equation.output).kernels(name)
     blocks = choose_filters(windows, equation.output.dtype.size)
     if blocks is not None:

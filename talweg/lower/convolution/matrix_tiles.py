@@ -13,14 +13,16 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.dtypes import bfloat16, float32
+from talweg.core.dtypes import bfloat16, float16, float32
 from talweg.lower.convolution.geometry import Windows
+from talweg.lower.convolution.matrix_tiles_selection import whole
 from talweg.lower.convolution.padding import PaddedInput, zeros
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, Pointer, Store, load
-from talweg.lower.matmul.matrix_tiles import GROUP_BYTES, SIDE, SpanRun, spans
+from talweg.lower.ir.registers import SIDE
+from talweg.lower.matmul.matrix_tiles import GROUP_BYTES, SpanRun, spans
 from talweg.passes.specialize.program import Value
 
 if TYPE_CHECKING:
@@ -30,48 +32,53 @@ GATHERED_BYTES = 1 << 19  # of what windows read, at a time
 MOST = 4  # blocks at a time
 
 
-def whole(count: int) -> int:
-    """Round a number up to whole blocks or steps."""
-    return -(-count // SIDE) * SIDE
-
-
 class TileConvolution(PaddedInput):
-    """The builder of the kernels of one `Windows` of a single group of channels."""
+    """The builder of the kernels of one `Windows`."""
 
-    def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
-        self.row = whole(windows.reduced)  # numbers of a gathered row
+    def __init__(
+        self,
+        builder: LoweringBuilder,
+        windows: Windows,
+        source: Buffer,
+        value: Value,
+        row: int,
+        room: int | None = None,
+    ):
+        self.terms = 2 if source.dtype is float16 else 1  # that a number is split into
+        self.prefix = "tile_split" if self.terms == 2 else "tile"
+        self.row = row  # numbers of the filters that make up a result, and zeros
         self.panels = -(-windows.width // SIDE)
-        group = max(1, min(self.panels, GROUP_BYTES // (2 * SIDE * self.row)))
-        self.columns = spans(windows.width, SIDE * group)
+        self.group = max(1, min(self.panels, GROUP_BYTES // (2 * self.terms * SIDE * row)))
+        self.columns = spans(windows.width, SIDE * self.group)
         parts = sum([run.count for run in self.columns])
-        super().__init__(builder, windows, source, value, parts)
-        self.places = self.rows * math.prod([line.outs for line in windows.lines[1:]])
-        most = max(1, min(MOST, GATHERED_BYTES // (2 * SIDE * self.row)))
-        blocks = min(most, -(-self.places // SIDE))
-        self.runs = spans(self.places, SIDE * blocks)
-        self.gathered: Buffer = builder.new(
-            "gathered", bfloat16, (blocks * SIDE, self.row), "scratch"
-        )
-        self.sums: Buffer = builder.new("sums", float32, (blocks * SIDE, group * SIDE), "scratch")
-        self.filters: Buffer = builder.new(
-            "panels", bfloat16, (self.panels, self.row * SIDE), "temporary"
-        )
+        super().__init__(builder, windows, source, value, parts, dtype=bfloat16, room=room)
+        shape = (windows.groups, self.panels, self.terms * row * SIDE)
+        self.filters: Buffer = builder.new("panels", bfloat16, shape, "temporary")
+        self.layer = Axis("l", windows.groups)  # the group of channels
 
-    def kernels(self, weight: Callable, rank: int, direct: Buffer | None, name: str) -> list:
+    def cut(self, places: int, most: int) -> None:
+        """Cut the results of a block into those of at most `most` blocks of the registers."""
+        blocks = min(most, -(-places // SIDE))
+        self.runs = spans(places, SIDE * blocks)
+        shape = (blocks * SIDE, self.group * SIDE)
+        self.sums: Buffer = self.builder.new("sums", float32, shape, "scratch")
+
+    def kernels(self, weight: Callable, filters: Value, turned: bool, name: str) -> list:
         """Build the kernels; `weight` is the filter's element, as for `filter_panels.panels_of`.
 
-        direct: the filters, if they lie in memory as rows of results.
+        turned: a matrix of the filters, of one tap, lies in memory as its transpose.
         """
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
-        kernels = self._filters(weight, rank, direct, name)
+        kernels = self.packing(weight, filters, turned, name)
         loops: list[Any] = []
         for columns in self.columns:
             group = Axis("g", columns.count)
-            inner = self._groups(columns, Index.of(group))
+            inner = self.results(columns, Index.of(group))
             if self.whole:
-                loops += wrap_in_loops([group, self.image, self.block], inner, "parallel")
+                axes = [self.layer, group, self.image, self.block]
+                loops += wrap_in_loops(axes, inner, "parallel")
             else:
-                loops += wrap_in_loops([group], inner, "serial")
+                loops += wrap_in_loops([self.layer, group], inner, "serial")
         if not self.whole:
             body = [*self.copying(), *loops]
             return [
@@ -85,28 +92,103 @@ class TileConvolution(PaddedInput):
 
     # -- filters
 
-    def _filters(self, weight: Callable, rank: int, direct: Buffer | None, name: str) -> list:
+    def packing(self, weight: Callable, filters: Value, turned: bool, name: str) -> list:
         """Build the kernels that pack the filters in the order of the registers."""
-        windows, kernels = self.windows, []
-        matrix = direct
-        if matrix is None:
-            shape = (windows.reduced, windows.width)
-            packed: Buffer = self.builder.new("filters", bfloat16, shape, "temporary")
-            kernels.append(Kernel(f"{name}filters", self._matrix(packed, weight, rank), ("copy",)))
-            matrix = packed
+        raise NotImplementedError
+
+    def pack(self, name: str, emit: Callable[[SpanRun, Index], list]) -> Kernel:
+        """Build the kernel of the loops over panels; `emit(span, number)`: the packing of one."""
         loops: list[Any] = []
-        for run in spans(windows.width, SIDE):
+        for run in spans(self.windows.width, SIDE):
             panel = Axis("p", run.count)
             number = Index.of(panel) + run.first // SIDE
+            loops += wrap_in_loops([panel], emit(run, number), "parallel")
+        return Kernel(f"{name}panels", all_shared(loops), ("convolution",))
+
+    def pack_taps(self, filters: Value, turned: bool, name: str, room: int, parts: int) -> Kernel:
+        """Build the kernel that packs the filters tap by tap, `room` numbers of each.
+
+        parts: into how many the taps are cut; panels of one part are neighbours.
+        """
+        windows, rank = self.windows, len(filters.dims) - 2
+        taps = [Axis(f"t{k}", line.taps) for k, line in enumerate(windows.lines)]
+        numbers, count = tuple(map(Index.of, taps)), math.prod([axis.extent for axis in taps])
+        pairs = zip(numbers[-rank:], windows.lines[-rank:])
+        own = tuple([i * line.tap_stride + line.tap_first for i, line in pairs])
+        step = filters.dims[-1]
+        matrix = flat(own, filters.dims[:-2]) * (filters.dims[-2] * step)
+        matrix = matrix + Index.of(self.layer) * (step // windows.groups)
+        tap = flat(numbers, tuple([axis.extent for axis in taps]))
+        inner = count // parts
+        source = self.builder.buffer_of(filters)
+
+        def emit(run: SpanRun, number: Index) -> list:
+            part = Index.of(self.layer) * parts + tap // inner
+            target = (part * self.panels + number) * inner + tap % inner
+            arguments = [
+                *map(Index, (int(turned), windows.depth, run.size)),
+                Pointer(source, matrix + number * (SIDE * (step if turned else 1))),
+                Index(step),
+                Pointer(self.filters, target * (self.terms * room * SIDE)),
+            ]
+            call = Call(f"{self.prefix}_columns", arguments, (source,), (self.filters,))
+            return wrap_in_loops([self.layer, *taps], [call], "parallel")
+
+        return self.pack(name, emit)
+
+    # -- blocks
+
+    def results(self, columns: SpanRun, group: Index) -> list:
+        """Emit all results of the block, for one group of panels."""
+        raise NotImplementedError
+
+    def panel(self, columns: SpanRun, group: Index) -> Index:
+        """Return the number of a group's first panel."""
+        return group * columns.pieces + columns.first // SIDE
+
+    def stores(self, columns: SpanRun, group: Index, m: Axis, rows: list, column: Index) -> For:
+        """Emit the stores of a result's channels, and what is computed from them."""
+        n = Axis("n", columns.size)
+        number = load(self.sums, Index.of(m) * (columns.pieces * SIDE) + n)
+        channel = Index.of(self.layer) * self.windows.width + group * columns.size
+        channel = channel + columns.first + n
+        index = self.result_index(rows, column, channel)
+        return For(n, self.builder.results(self.value, index, number), "vector")
+
+
+class GatheredConvolution(TileConvolution):
+    """The builder for windows whose elements are gathered (im2col), a row for each result."""
+
+    def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
+        super().__init__(builder, windows, source, value, whole(windows.reduced))
+        places = self.rows * math.prod([line.outs for line in windows.lines[1:]])
+        self.cut(places, max(1, min(MOST, GATHERED_BYTES // (2 * SIDE * self.row))))
+        shape = (self.sums.shape[0], self.row)
+        self.gathered: Buffer = builder.new("gathered", bfloat16, shape, "scratch")
+
+    def packing(self, weight: Callable, filters: Value, turned: bool, name: str) -> list:
+        """Build the kernels that pack the filters in the order of the registers."""
+        windows, depth = self.windows, self.windows.depth
+        if depth == whole(depth):
+            return [self.pack_taps(filters, turned, name, depth, 1)]
+        kernels: list[Any] = []
+        matrix = self.builder.buffer_of(filters)
+        if turned:
+            shape = (windows.reduced, windows.width)
+            matrix = self.builder.new("filters", bfloat16, shape, "temporary")
+            body = self._matrix(matrix, weight, len(filters.dims) - 2)
+            kernels.append(Kernel(f"{name}filters", body, ("copy",)))
+
+        def emit(run: SpanRun, number: Index) -> list:
             arguments = [
                 *map(Index, (0, windows.reduced, run.size)),
                 Pointer(matrix, number * SIDE),
                 Index(windows.width),
                 Pointer(self.filters, number * (self.row * SIDE)),
             ]
-            call = Call("tile_columns", arguments, (matrix,), (self.filters,))
-            loops += wrap_in_loops([panel], [call], "parallel")
-        return [*kernels, Kernel(f"{name}panels", all_shared(loops), ("convolution",))]
+            return [Call("tile_columns", arguments, (matrix,), (self.filters,))]
+
+        return [*kernels, self.pack(name, emit)]
 
     def _matrix(self, target: Buffer, weight: Callable, rank: int) -> list:
         """Return the filters as a matrix: a row for each tap and channel."""
@@ -124,19 +206,17 @@ class TileConvolution(PaddedInput):
             [*taps, channel], wrap_in_loops([result], [store], "vector"), "parallel"
         )
 
-    # -- blocks
-
-    def _groups(self, columns: SpanRun, group: Index) -> list:
+    def results(self, columns: SpanRun, group: Index) -> list:
         """Emit all results of the block, for one group of panels."""
-        found: list[Any] = []
+        made: list[Any] = []
         for run in self.runs:
             part = Axis("r", run.count)
             first = Index.of(part) * run.size + run.first
-            found += wrap_in_loops([part], self._results(run, first, columns, group), "serial")
-        return found
+            made += wrap_in_loops([part], self._results(run, first, columns, group), "serial")
+        return made
 
-    def gathering(self, size: int, first: Index) -> list:
-        """Emit the gather (im2col) of `size` results' windows from number `first` on."""
+    def _gathering(self, size: int, first: Index) -> list:
+        """Emit the gather of `size` results' windows from number `first` on."""
         windows, m = self.windows, Axis("m", size)
         run, apart = windows.run
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines[:apart])]
@@ -147,14 +227,10 @@ class TileConvolution(PaddedInput):
         value = load(self.read, self.place(*self._split(first + m), numbers) + lane)
         body = wrap_in_loops([lane], [Store(self.gathered, row + k, value)], "vector")
         body = wrap_in_loops(taps, body, "serial")
+        rest = self.row - windows.reduced
         return wrap_in_loops(
-            [m], body + zeros(self.gathered, row + windows.reduced, self.rest), "serial"
+            [m], body + zeros(self.gathered, row + windows.reduced, rest), "serial"
         )
-
-    @property
-    def rest(self) -> int:
-        """The numbers that a gathered row lacks to whole steps."""
-        return self.row - self.windows.reduced
 
     def _split(self, number: Index) -> tuple[list, Index]:
         """Return rows and column of a result of the block."""
@@ -168,17 +244,14 @@ class TileConvolution(PaddedInput):
 
     def _results(self, run: SpanRun, first: Index, columns: SpanRun, group: Index) -> list:
         """Emit some results: gathered, multiplied, and their epilogue."""
-        panel = group * columns.pieces + columns.first // SIDE
         arguments = [
-            *map(Index, (self.row // SIDE, run.pieces, columns.pieces, 0)),
+            *map(Index, (1, self.row // SIDE, run.pieces, columns.pieces, 0)),
             Pointer(self.gathered),
-            Pointer(self.filters, panel * (self.row * SIDE)),
+            *map(Index, (self.row, 0)),
+            Pointer(self.filters, self.panel(columns, group) * (self.row * SIDE)),
             Pointer(self.sums),
         ]
         call = Call("tile_product", arguments, (self.gathered, self.filters), (self.sums,))
-        m, n = Axis("m", run.size), Axis("n", columns.size)
-        number = load(self.sums, Index.of(m) * (columns.pieces * SIDE) + n)
-        channel = group * columns.size + columns.first + n
-        index = self.result_index(*self._split(first + m), channel)
-        stores = self.builder.results(self.value, index, number)
-        return [*self.gathering(run.size, first), call, For(m, [For(n, stores, "vector")])]
+        m = Axis("m", run.size)
+        stores = self.stores(columns, group, m, *self._split(first + m))
+        return [*self._gathering(run.size, first), call, For(m, [stores])]

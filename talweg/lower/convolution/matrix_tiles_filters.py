@@ -12,19 +12,25 @@ from typing import TYPE_CHECKING
 from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
 from talweg.lower.convolution.geometry import Windows, divisors
-from talweg.lower.convolution.matrix_tiles import GATHERED_BYTES, whole
+from talweg.lower.convolution.matrix_tiles import GATHERED_BYTES
+from talweg.lower.convolution.matrix_tiles_selection import LONGEST, whole
 from talweg.lower.convolution.padding import PaddedInput
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, Kernel, Pointer, Store, load
-from talweg.lower.matmul.matrix_tiles import SIDE
+from talweg.lower.ir.registers import SIDE
 from talweg.passes.specialize.program import Value
 
 if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
 
-LONGEST = 2048  # rows of w̄ above which taps are summed one after the other
 SUMS = 16 << 20  # bytes of all sums
+
+
+def chunks_at_most(threads: int, parts: int, size: int) -> int:
+    """Return in how many chunks images are summed: two tasks for a thread, if there are several."""
+    wanted = -(-2 * threads // parts) if threads > 1 else 1
+    return max(1, min(wanted, SUMS // (4 * size)))
 
 
 class TileFilterGradient(PaddedInput):
@@ -48,7 +54,7 @@ class TileFilterGradient(PaddedInput):
         self.own, self.places = own, self.images * own
         count = len(self.taps_apart) if self.split else 1
         self.size = count * whole(self.k) * whole(windows.width)
-        most = max(1, min(2 * builder.threads, SUMS // (4 * self.size)))
+        most = chunks_at_most(builder.threads, count if self.split else 1, self.size)
         self.chunks = chunks_of(windows.batch // self.images, 1, most)[0]
         new = builder.new
         self.gathered: Buffer = new("gathered", bfloat16, (self.places, self.k), "scratch")
@@ -117,16 +123,17 @@ class TileFilterGradient(PaddedInput):
             Pointer(self.right),
         ]
         product = [
-            *map(Index, (whole(places) // SIDE, whole(k) // SIDE, whole(width) // SIDE)),
+            *map(Index, (1, whole(places) // SIDE, whole(k) // SIDE, whole(width) // SIDE)),
             step,
             Pointer(self.left),
+            *map(Index, (whole(places), 0)),
             Pointer(self.right),
             Pointer(self.sums, target),
         ]
         return [
             Call("tile_rows", left, (self.gathered,), (self.left,)),
             Call("tile_columns", right, (self.g,), (self.right,)),
-            Call("tile_product", product, (self.left, self.right, self.sums), (self.sums,)),
+            Call("tile_product", product, (self.left, self.right), (self.sums,)),
         ]
 
     def _totals(self, name: str) -> list[Kernel]:

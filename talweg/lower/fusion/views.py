@@ -10,6 +10,13 @@ import math
 
 from talweg.core.dtypes import DType, bfloat16, float32
 from talweg.core.roles import Trait
+from talweg.lower.convolution.geometry import geometry_of
+from talweg.lower.convolution.matrix_tiles_selection import (
+    SINGLE,
+    SPLIT,
+    beats_vectors,
+    gradient_beats_vectors,
+)
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Expr
@@ -21,6 +28,7 @@ from talweg.prims import arithmetic
 SEEN = frozenset((Trait.SAME_MEMORY, Trait.MATRICES_IN_PLACE))
 BLAS = frozenset(("float32", "float64"))
 FEWEST, NARROWEST = 2, 8  # rows; columns, and numbers of k: of products by matrix registers
+DEEPEST, LONGEST = 16, 64  # channels and products of a result, of convolutions to few channels
 FEWEST_SPLIT = 32  # rows and columns of float16, which take four times the work
 LARGEST = 7 << 20  # bytes of y in products by loops
 LEAST_ROWS = 48  # of x, that a copy of a larger y is worth while for
@@ -144,12 +152,25 @@ def _product_fits(equation: Equation, dtype: DType) -> bool:
 
 
 def _convolution_fits(equation: Equation, dtype: DType) -> bool:
-    if dtype is not bfloat16:  # split numbers would be gathered for each tap
-        return False
     sizes = [value.size for value in (*equation.inputs, equation.output)]
-    if equation.params["groups"] != 1 or not all(sizes):
+    if not all(sizes):
         return False
-    return all(value.dims[-1] >= NARROWEST for value in (equation.output, equation.inputs[1]))
+    geometry, name = geometry_of(equation), equation.prim.name
+    times = SINGLE if dtype is bfloat16 else SPLIT
+    surely = dtype is bfloat16 and geometry.groups == 1  # else windows are not gathered
+    if name == "convolution_filter_gradient":
+        if geometry.width * geometry.groups < NARROWEST:
+            return False
+        return surely or gradient_beats_vectors(geometry.forward(), times)
+    forward = name == "convolution"
+    width, depth = geometry.width, geometry.depth
+    if not forward:
+        width, depth = depth, width
+    long = depth >= DEEPEST and depth * math.prod(geometry.taps) >= LONGEST
+    if not long and min(width, geometry.width) < NARROWEST:
+        return False
+    each = [geometry.forward()] if forward else geometry.backward()
+    return surely or all(beats_vectors(windows, times) for windows in each if windows.reduced)
 
 
 SHORT = {"matmul": _product_fits, "convolution": _convolution_fits}

@@ -9,6 +9,7 @@ written, come from cache.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -219,8 +220,8 @@ class _CostCounter:
             sizes = [_most(argument) for argument in call.arguments[2:5]]
             self.flops += times * 2.0 * sizes[0] * sizes[1] * sizes[2]
         elif call.routine in TILE_SPEED:
-            sizes = [_most(argument) for argument in call.arguments[:3]]
-            work = sizes[0] * sizes[1] * sizes[2] * 32.0**3
+            sizes = [_most(argument) for argument in call.arguments[:4]]
+            work = math.prod(sizes) * 32.0**3
             self.flops += times * 2.0 * work / TILE_SPEED[call.routine]
         for found, buffers in ((self.read, call.reads), (self.written, call.writes)):
             for buffer in map(root_of, buffers):

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
+SIDE = 32  # of a block of matrix registers: rows, columns, and products in a step
+
 
 class RegisterFile(NamedTuple):
     """Vector registers of this many bytes, and the rows of a tile of 1, 2 or 3 of them."""

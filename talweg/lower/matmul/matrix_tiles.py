@@ -20,12 +20,12 @@ from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared
 from talweg.lower.ir.index import ZERO, Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, Pointer, load
+from talweg.lower.ir.registers import SIDE
 from talweg.lower.matmul.operands import Product
 
 if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
 
-SIDE = 32  # rows and columns of a block, and products in a step
 PART = 1024  # products in a row
 BLOCKS = 4  # of x at a time
 GROUP_BYTES = 1 << 20  # of y's panels at a time
@@ -210,8 +210,9 @@ class MatrixTileProduct:
             ]
             body.append(Call(f"{self.prefix}_rows", arguments, (x.buffer,), (self.left,)))
             arguments = [
-                *map(Index, (part.pieces, rows.pieces, columns.pieces, int(part.first > 0))),
+                *map(Index, (1, part.pieces, rows.pieces, columns.pieces, int(part.first > 0))),
                 Pointer(self.left),
+                *map(Index, (part.pieces * SIDE * self.terms, 0)),
                 Pointer(right, number + self._place(part, panel)),
                 Pointer(self.sums),
             ]

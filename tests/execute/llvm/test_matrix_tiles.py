@@ -26,7 +26,7 @@ def routines(request, loaded):
     """A dtype, and `tile_rows`, `tile_columns` and `tile_product` for it as Python functions."""
     split = request.param == "float16"
     names = matrix_tiles.EXPORTS[3:] if split else matrix_tiles.EXPORTS[:3]
-    kinds = [ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * count) for count in (6, 6, 7)]
+    kinds = [ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * count) for count in (6, 6, 10)]
     made = [kind(loaded.addresses[name]) for kind, name in zip(kinds, names)]
     return np.dtype(np.float16 if split else ml_dtypes.bfloat16), *made
 
@@ -56,13 +56,14 @@ def test_products_of_all_sizes_and_both_ways_round(routines, m, k, n, turned):
     rows(turned[0], m, k, gap[0].ctypes.data, gap[0].shape[1], left.ctypes.data)
     columns(turned[1], k, n, gap[1].ctypes.data, gap[1].shape[1], right.ctypes.data)
     z = np.full((whole(m), whole(n)), np.nan, np.float32)
-    given = [whole(size) // SIDE for size in (k, m, n)]
-    product(*given, 0, left.ctypes.data, right.ctypes.data, z.ctypes.data)
+    given = [1, *[whole(size) // SIDE for size in (k, m, n)]]
+    read = [left.ctypes.data, len(left) // whole(m), 0, right.ctypes.data]
+    product(*given, 0, *read, z.ctypes.data)
     wanted = x.astype(np.float64) @ y.astype(np.float64)
     bound = np.abs(x).astype(np.float64) @ np.abs(y).astype(np.float64) * (k + 1) * 2.0**-24
     assert (np.abs(z[:m, :n] - wanted) <= bound).all()
     assert not z[m:].any() and not z[:, n:].any()
-    product(*given, 1, left.ctypes.data, right.ctypes.data, z.ctypes.data)
+    product(*given, 1, *read, z.ctypes.data)
     assert (np.abs(z[:m, :n] - 2 * wanted) <= 3 * bound).all()
 
 
@@ -75,7 +76,8 @@ def test_numbers_that_are_not_finite_reach_their_rows_alone(routines):
     rows(0, 3, 40, x.ctypes.data, 40, left.ctypes.data)
     columns(0, 40, 5, y.ctypes.data, 5, right.ctypes.data)
     z = np.zeros((32, 32), np.float32)
-    product(2, 1, 1, 0, left.ctypes.data, right.ctypes.data, z.ctypes.data)
+    read = [left.ctypes.data, len(left) // 32, 0, right.ctypes.data]
+    product(1, 2, 1, 1, 0, *read, z.ctypes.data)
     with np.errstate(invalid="ignore"):  # infinity times 0
         wanted = x.astype(np.float32) @ y.astype(np.float32)
     np.testing.assert_array_equal(z[:3, :5], wanted)
@@ -92,7 +94,8 @@ def test_products_of_all_float16_numbers_are_exact(routines):
     rows(0, len(x), 1, x.ctypes.data, 1, left.ctypes.data)
     columns(0, 1, y.shape[1], y.ctypes.data, y.shape[1], right.ctypes.data)
     z = np.full((len(x), 32), np.nan, np.float32)
-    product(1, len(x) // 32, 1, 0, left.ctypes.data, right.ctypes.data, z.ctypes.data)
+    read = [left.ctypes.data, 64, 0, right.ctypes.data]
+    product(1, 1, len(x) // 32, 1, 0, *read, z.ctypes.data)
     with np.errstate(invalid="ignore"):
         wanted = x.astype(np.float32) * y.astype(np.float32)
     np.testing.assert_array_equal(z[:, : y.shape[1]], wanted)

@@ -8,8 +8,10 @@ in four registers; of x and y it takes two each at a time.
 * `tile_rows(turned, rows, k, x, x_step, out)`: x [rows, k] as blocks [blocks, 32, steps * 32];
 * `tile_columns(turned, k, n, y, y_step, out)`: y [k, n] as panels [panels, steps, 16, 32, 2], in
   which two neighbours of a column are one word;
-* `tile_product(steps, blocks, panels, more, x, y, z)`: z [blocks * 32, panels * 32] = x y, + z if
-  `more` is not 0.
+* `tile_product(runs, steps, blocks, panels, more, x, x_row, x_run, y, z)`: z [blocks * 32,
+  panels * 32] = x y, + z if `more` is not 0.  y has runs * steps steps.  A row of x lies in memory
+  as so many runs of numbers, which begin `x_run` apart, and rows begin `x_row` apart: those of a
+  convolution's windows are places of the image itself.
 
 A step is 32 numbers of k; what is missing to whole blocks, panels and steps is 0.  With `turned`
 the matrix lies in memory as its transpose.  Numbers and sums below float32's normal range count as
@@ -114,19 +116,22 @@ def _multiply_tiles(sums: int) -> str:
 
 # Loops over the blocks and panels; `@block` makes one of 32 x 32.
 _BLOCKS = """
-define void @talweg_tile_$SPLITproduct_float32(i64 %steps, i64 %blocks, i64 %panels,
-    i64 %more, ptr %x, ptr %y, ptr %z) {
+define void @talweg_tile_$SPLITproduct_float32(i64 %runs, i64 %steps, i64 %blocks, i64 %panels,
+    i64 %more, ptr %x, i64 %x.row, i64 %x.run, ptr %y, ptr %z) {
 entry:
   %again = icmp ne i64 %more, 0
-  %x.block = shl i64 %steps, $STEP
-  %x.step = shl i64 %steps, $ROW
+  %all.steps = mul i64 %runs, %steps
+  %y.panel = shl i64 %all.steps, $STEP
+  %x.block = shl i64 %x.row, 6
+  %x.step = shl i64 %x.row, 1
+  %x.apart = shl i64 %x.run, 1
   %z.step = shl i64 %panels, 7
   %z.block = shl i64 %z.step, 5
   $BEGIN
   br label %panel
 panel:
   %p = phi i64 [0, %entry], [%p.next, %panel.end]
-  %y.at = mul i64 %p, %x.block
+  %y.at = mul i64 %p, %y.panel
   %y.here = getelementptr i8, ptr %y, i64 %y.at
   %z.column = shl i64 %p, 7
   br label %block
@@ -137,8 +142,8 @@ block:
   %z.row = mul i64 %b, %z.block
   %z.at = add i64 %z.row, %z.column
   %z.here = getelementptr i8, ptr %z, i64 %z.at
-  call void @$SPLITblock(i64 %steps, i1 %again, ptr %x.here, i64 %x.step, ptr %y.here,
-    ptr %z.here, i64 %z.step)
+  call void @$SPLITblock(i64 %runs, i64 %steps, i1 %again, ptr %x.here, i64 %x.step,
+    i64 %x.apart, ptr %y.here, ptr %z.here, i64 %z.step)
   %b.next = add i64 %b, 1
   %more.blocks = icmp ult i64 %b.next, %blocks
   br i1 %more.blocks, label %block, label %panel.end
@@ -164,9 +169,10 @@ declare void @llvm.x86.tdpbf16ps(i8, i8, i8)
 """
 
 _REGISTER_BLOCK = """
-define private void @$SPLITblock(i64 %steps, i1 %again, ptr %x, i64 %x.step, ptr %y, ptr %z,
-    i64 %z.step) {
+define private void @$SPLITblock(i64 %runs, i64 %steps, i1 %again, ptr %x, i64 %x.step,
+    i64 %x.apart, ptr %y, ptr %z, i64 %z.step) {
 entry:
+  %y.run = shl i64 %steps, $STEP
   %x.second = shl i64 %x.step, 4
   %z.half = shl i64 %z.step, 4
   %z.1 = getelementptr i8, ptr %z, i64 64
@@ -178,29 +184,40 @@ load:
   call void @llvm.x86.tileloadd64(i8 1, ptr %z.1, i64 %z.step)
   call void @llvm.x86.tileloadd64(i8 2, ptr %z.2, i64 %z.step)
   call void @llvm.x86.tileloadd64(i8 3, ptr %z.3, i64 %z.step)
-  br label %step
+  br label %run
 clear:
   call void @llvm.x86.tilezero(i8 0)
   call void @llvm.x86.tilezero(i8 1)
   call void @llvm.x86.tilezero(i8 2)
   call void @llvm.x86.tilezero(i8 3)
+  br label %run
+run:
+  %q = phi i64 [0, %load], [0, %clear], [%q.next, %run.end]
+  %x.first = mul i64 %q, %x.apart
+  %x.here = getelementptr i8, ptr %x, i64 %x.first
+  %y.first = mul i64 %q, %y.run
+  %y.here = getelementptr i8, ptr %y, i64 %y.first
   br label %step
 step:
-  %s = phi i64 [0, %load], [0, %clear], [%s.next, %step]
+  %s = phi i64 [0, %run], [%s.next, %step]
   %x.at = shl i64 %s, $ROW
-  %x.0 = getelementptr i8, ptr %x, i64 %x.at
+  %x.0 = getelementptr i8, ptr %x.here, i64 %x.at
   %x.1 = getelementptr i8, ptr %x.0, i64 %x.second
   %x.2 = getelementptr i8, ptr %x.0, i64 64
   %x.3 = getelementptr i8, ptr %x.1, i64 64
   %y.at = shl i64 %s, $STEP
-  %y.0 = getelementptr i8, ptr %y, i64 %y.at
+  %y.0 = getelementptr i8, ptr %y.here, i64 %y.at
   %y.1 = getelementptr i8, ptr %y.0, i64 64
   %y.2 = getelementptr i8, ptr %y.0, i64 2048
   %y.3 = getelementptr i8, ptr %y.0, i64 2112
 $PRODUCTS
   %s.next = add i64 %s, 1
   %more = icmp ult i64 %s.next, %steps
-  br i1 %more, label %step, label %done
+  br i1 %more, label %step, label %run.end
+run.end:
+  %q.next = add i64 %q, 1
+  %more.runs = icmp ult i64 %q.next, %runs
+  br i1 %more.runs, label %run, label %done
 done:
   call void @llvm.x86.tilestored64(i8 0, ptr %z, i64 %z.step)
   call void @llvm.x86.tilestored64(i8 1, ptr %z.1, i64 %z.step)
@@ -213,10 +230,11 @@ _RELEASE = "call void @llvm.x86.tilerelease()"
 
 # A row of 32 sums at a time: both numbers of a word are the upper half of a float32.
 _PLAIN = """
-define private void @block(i64 %steps, i1 %again, ptr %x, i64 %x.step, ptr %y, ptr %z,
-    i64 %z.step) {
+define private void @block(i64 %runs, i64 %steps, i1 %again, ptr %x, i64 %x.step, i64 %x.apart,
+    ptr %y, ptr %z, i64 %z.step) {
 entry:
   %pairs = shl i64 %steps, 4
+  %y.run = shl i64 %steps, 11
   br label %row
 row:
   %m = phi i64 [0, %entry], [%m.next, %row.end]
@@ -226,11 +244,19 @@ row:
   %x.row = getelementptr i8, ptr %x, i64 %x.at
   %old = load <32 x float>, ptr %z.row, align 4
   %start = select i1 %again, <32 x float> %old, <32 x float> zeroinitializer
+  br label %run
+run:
+  %q = phi i64 [0, %row], [%q.next, %run.end]
+  %before = phi <32 x float> [%start, %row], [%second, %run.end]
+  %x.first = mul i64 %q, %x.apart
+  %x.here = getelementptr i8, ptr %x.row, i64 %x.first
+  %y.first = mul i64 %q, %y.run
+  %y.here = getelementptr i8, ptr %y, i64 %y.first
   br label %pair
 pair:
-  %i = phi i64 [0, %row], [%i.next, %pair]
-  %sum = phi <32 x float> [%start, %row], [%second, %pair]
-  %x.word = getelementptr i32, ptr %x.row, i64 %i
+  %i = phi i64 [0, %run], [%i.next, %pair]
+  %sum = phi <32 x float> [%before, %run], [%second, %pair]
+  %x.word = getelementptr i32, ptr %x.here, i64 %i
   %x.two = load i32, ptr %x.word, align 4
   %x.shifted = shl i32 %x.two, 16
   %x.masked = and i32 %x.two, -65536
@@ -243,7 +269,7 @@ pair:
   %x.high.all = shufflevector <32 x float> %x.high.one, <32 x float> poison,
     <32 x i32> zeroinitializer
   %y.at = shl i64 %i, 7
-  %y.row = getelementptr i8, ptr %y, i64 %y.at
+  %y.row = getelementptr i8, ptr %y.here, i64 %y.at
   %y.two = load <32 x i32>, ptr %y.row, align 4
   %y.shifted = shl <32 x i32> %y.two, splat (i32 16)
   %y.masked = and <32 x i32> %y.two, splat (i32 -65536)
@@ -255,7 +281,11 @@ pair:
   %second = fadd <32 x float> %first, %product.high
   %i.next = add i64 %i, 1
   %more = icmp ult i64 %i.next, %pairs
-  br i1 %more, label %pair, label %row.end
+  br i1 %more, label %pair, label %run.end
+run.end:
+  %q.next = add i64 %q, 1
+  %more.runs = icmp ult i64 %q.next, %runs
+  br i1 %more.runs, label %run, label %row.end
 row.end:
   store <32 x float> %second, ptr %z.row, align 4
   %m.next = add i64 %m, 1
@@ -268,30 +298,44 @@ done:
 
 # The four products of the terms, a step at a time.
 _PLAIN_SPLIT = """
-define private void @split_block(i64 %steps, i1 %again, ptr %x, i64 %x.step, ptr %y, ptr %z,
-    i64 %z.step) {
+define private void @split_block(i64 %runs, i64 %steps, i1 %again, ptr %x, i64 %x.step,
+    i64 %x.apart, ptr %y, ptr %z, i64 %z.step) {
 entry:
   %last = shl i64 %steps, 2
+  %y.run = shl i64 %steps, 12
+  br label %run
+run:
+  %q = phi i64 [0, %entry], [%q.next, %run.end]
+  %x.start = mul i64 %q, %x.apart
+  %x.run = getelementptr i8, ptr %x, i64 %x.start
+  %y.start = mul i64 %q, %y.run
+  %y.all = getelementptr i8, ptr %y, i64 %y.start
   br label %one
 one:
-  %i = phi i64 [0, %entry], [%i.next, %one]
+  %i = phi i64 [0, %run], [%i.next, %one]
   %s = lshr i64 %i, 2
   %x.term = and i64 %i, 1
   %twice = and i64 %i, 2
   %x.at = shl i64 %s, 7
-  %x.first = getelementptr i8, ptr %x, i64 %x.at
-  %x.apart = shl i64 %x.term, 6
-  %x.here = getelementptr i8, ptr %x.first, i64 %x.apart
+  %x.first = getelementptr i8, ptr %x.run, i64 %x.at
+  %x.term.at = shl i64 %x.term, 6
+  %x.here = getelementptr i8, ptr %x.first, i64 %x.term.at
   %y.at = shl i64 %s, 12
-  %y.first = getelementptr i8, ptr %y, i64 %y.at
+  %y.first = getelementptr i8, ptr %y.all, i64 %y.at
   %y.apart = shl i64 %twice, 10
   %y.here = getelementptr i8, ptr %y.first, i64 %y.apart
-  %later = icmp ne i64 %i, 0
+  %earlier = or i64 %i, %q
+  %later = icmp ne i64 %earlier, 0
   %adds = or i1 %again, %later
-  call void @block(i64 1, i1 %adds, ptr %x.here, i64 %x.step, ptr %y.here, ptr %z, i64 %z.step)
+  call void @block(i64 1, i64 1, i1 %adds, ptr %x.here, i64 %x.step, i64 0, ptr %y.here, ptr %z,
+    i64 %z.step)
   %i.next = add i64 %i, 1
   %more = icmp ult i64 %i.next, %last
-  br i1 %more, label %one, label %done
+  br i1 %more, label %one, label %run.end
+run.end:
+  %q.next = add i64 %q, 1
+  %more.runs = icmp ult i64 %q.next, %runs
+  br i1 %more.runs, label %run, label %done
 done:
   ret void
 }
