@@ -11,6 +11,7 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.core.errors import lacks_memory
+from talweg.trace.autograph import calls
 
 HUGE = 2**31 - 1
 LARGE = {  # what no memory holds
@@ -154,42 +155,34 @@ def test_frames_that_python_has_no_room_for_are_want_of_memory():
     assert not lacks_memory(SystemError("bad argument to internal function"))
 
 
-FRAMES = """
-    import resource, sys
-    import talweg as tf
-
-    sys.setrecursionlimit(10**6)
-
-    def descend(x):
-        return descend(x)
-
-    @tf.function
-    def step(x):
-        taken = []
-        try:
-            while True:
-                taken.append(bytearray(2**16))
-        except MemoryError:
-            pass
-        try:
-            return descend(x)  # Python has no room for its frames
-        finally:
-            taken.clear()
-
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 20), resource.RLIM_INFINITY))
-    try:
-        step(1.0)
-    except tf.errors.ResourceExhaustedError as error:
-        assert "memory" in str(error), error
-        print("refused")
+FAILS = """
+def fail(function):
+    if function.__name__ == "<lambda>":
+        raise SystemError("error return without exception set")
+    return convert(function)
 """
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="later versions raise MemoryError")
-def test_frames_without_memory(tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text(textwrap.dedent(FRAMES))
-    run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=300)
-    assert run.stdout == "refused\n", run.stderr
+def test_what_a_traced_function_called_has_no_room_for_a_frame(monkeypatch):
+    """The user's function is on the way to it; what failed is talweg's all the same."""
+    names = {"convert": calls.convert_code}
+    exec(compile(FAILS, calls.__file__, "exec"), names)  # a function of talweg's
+    monkeypatch.setattr(calls, "convert_code", names["fail"])
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def step(of, x):
+        v.assign_add(x)
+        return of(x)
+
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="not enough memory"):
+        step(lambda x: x + 1.0, tf.constant(1.0))
+    assert float(v) == 1.0
+
+
+def test_want_of_memory_in_the_users_own_frame_is_his():
+    def step(x):
+        raise MemoryError("mine")
+
+    with pytest.raises(MemoryError, match="mine"):
+        tf.function(step)(1.0)

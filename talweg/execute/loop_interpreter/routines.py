@@ -96,6 +96,13 @@ def tile_columns(
     _write_all(memory, out, made.reshape(-1, 2, _pieces(n), 32).transpose(2, 0, 3, 1))
 
 
+def _add_or_write(memory: BufferMemory, z: Place, sums: NDArray, more: int) -> None:
+    """Write the first part of sums, or add a later one to those that are there."""
+    if more:
+        sums = sums + memory.read(z[0], z[1] + np.arange(sums.size)).reshape(sums.shape)
+    _write_all(memory, z, sums)
+
+
 def _read_runs(
     memory: BufferMemory, x: Place, rows: int, row: int, runs: int, run: int, count: int
 ) -> NDArray:
@@ -123,10 +130,7 @@ def tile_product(
     left = _read_runs(memory, x, rows, x_row, runs, x_run, 32 * steps).reshape(rows, k)
     right = memory.read(y[0], y[1] + np.arange(k * columns)).reshape(panels, k // 2, 32, 2)
     result = left @ right.transpose(1, 3, 0, 2).reshape(k, columns)
-    places = z[1] + np.arange(rows * columns)
-    if more:
-        result = result + memory.read(z[0], places).reshape(rows, columns)
-    memory.write(z[0], places, result.reshape(-1), None)
+    _add_or_write(memory, z, result, more)
 
 
 def tile_split_rows(
@@ -193,10 +197,7 @@ def tile_split_product(
     right = memory.read(y[0], y[1] + np.arange(2 * k * columns))
     right = right.reshape(panels, steps, 2, 16, 32, 2).sum(2).transpose(1, 2, 4, 0, 3)
     result = left.sum(2).reshape(rows, k) @ right.reshape(k, columns)
-    places = z[1] + np.arange(rows * columns)
-    if more:
-        result = result + memory.read(z[0], places).reshape(rows, columns)
-    memory.write(z[0], places, result.reshape(-1), None)
+    _add_or_write(memory, z, result, more)
 
 
 ROUTINES: dict[str, Callable[..., None]] = {

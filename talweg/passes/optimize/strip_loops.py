@@ -27,7 +27,7 @@ from talweg.prims import arithmetic, layout
 from talweg.prims.random import streams
 
 if TYPE_CHECKING:
-    from talweg.passes.optimize.strip_mining import Region
+    from talweg.passes.optimize.strip_mining import StripRegion
 
 DRAWN = ("bits", "uniform", "normal")  # kinds of random numbers that can begin at any block
 
@@ -44,7 +44,7 @@ class Strip:
 class StripLoop:
     """The builder of the loops of one stage of a region, over one strip."""
 
-    def __init__(self, static: StaticProgram, region: Region, stage: int, strip: Strip):
+    def __init__(self, static: StaticProgram, region: StripRegion, stage: int, strip: Strip):
         self.static, self.region, self.stage, self.strip = static, region, stage, strip
         self.sizes = region.sizes  # of the batch axes, by label
         self.row_label = len(self.sizes)

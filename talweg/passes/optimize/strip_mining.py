@@ -77,7 +77,7 @@ def _mine(static: StaticProgram, seed: Value, axis: int, tried: set[Value]) -> b
     """Rewrite the region of a product, with this axis as its rows; whether that can be done."""
     undo = _Undo(static)
     try:
-        region = Region(static, seed, axis)
+        region = StripRegion(static, seed, axis)
         region.rewrite()
     except UnlabelledError:
         undo.restore()
@@ -164,7 +164,7 @@ def _is_seed(equation: Equation) -> bool:
     return value.size >= limits.ratio * (x.size + y.size)
 
 
-class Region:
+class StripRegion:
     """Equations whose results have the size of a product, and what is made of them.
 
     labels: of the arrays of that size; the batch axes are loops 0, 1, ..., the rows the last one.
