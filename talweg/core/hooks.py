@@ -444,6 +444,13 @@ class Hooks:
             """Return how a module of a library that is adapted is loaded.  `private.adapting`"""
             ...
 
+        @staticmethod
+        def show_definitions(module: ModuleType) -> None:
+            """Let a module of tf2onnx make graphs that show what they import.
+            `private.definition_graph`
+            """
+            ...
+
         # -- execution -------------------------------------------------------------------
 
         @staticmethod

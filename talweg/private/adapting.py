@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from talweg.api.export import implement_hook
-from talweg.private.definition_graph import adapt_module
+from talweg.core.hooks import hooks
 from talweg.strategies.keras_backend import adapt_backend, adapt_trainer
 
 
@@ -41,9 +41,13 @@ def adapt_library_spec(fullname: str, path: Sequence[str] | None) -> ModuleSpec 
     return spec
 
 
-ADAPTED = {
+def _adapt_tf2onnx(module: ModuleType) -> None:
+    hooks.show_definitions(module)  # it needs GraphDef's messages, which Keras does without
+
+
+ADAPTED: dict[str, Callable[[Any], None]] = {
     "keras.src.backend.tensorflow": adapt_backend,
     "keras.src.backend.tensorflow.trainer": adapt_trainer,
-    "tf2onnx.convert": adapt_module,
-    "tf2onnx.tf_loader": adapt_module,
+    "tf2onnx.convert": _adapt_tf2onnx,
+    "tf2onnx.tf_loader": _adapt_tf2onnx,
 }

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from talweg.api.export import implement_hook
 from talweg.compat_v1.graphs import default_graph
 from talweg.core.dtypes import DType
 from talweg.core.errors import value_error
@@ -256,6 +257,7 @@ class Definitions(ModuleType):
         return getattr(sys.modules["talweg"], name)
 
 
-def adapt_module(module: Any) -> None:
+@implement_hook("show_definitions")
+def show_definitions(module: Any) -> None:
     """Let a module of tf2onnx make graphs that show what they import."""
     module.tf = Definitions("tensorflow")
