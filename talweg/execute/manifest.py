@@ -28,8 +28,8 @@ from talweg.execute.llvm.runtime import execution_context
 from talweg.execute.llvm.runtime.executable import Executable, ProgramRecord
 from talweg.execute.llvm.runtime.thread_pool import thread_count
 from talweg.graph.node import Node
-from talweg.lower.buffer_assignment import BufferAssignment
-from talweg.lower.ir.loops import Buffer, LoopProgram
+from talweg.lower.buffer_assignment import PLACED, BufferAssignment
+from talweg.lower.ir.loops import KINDS, OF_THREADS, Buffer, LoopProgram
 from talweg.lower.lowered import Lowered
 from talweg.passes.fingerprint import UnprintableError, text_of
 from talweg.passes.functionalize import Program
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from talweg.passes.specialize.side_outputs import SideOutputs
 
 LARGEST = 1 << 20  # bytes of constants
-KINDS = ("input", "output", "state", "constant", "temporary", "scratch", "stack")
 _PACKAGES = ("core", "graph", "kernels", "prims", "passes", "lower", "execute", "execute/llvm")
 
 
@@ -221,8 +220,8 @@ def _check(lowered: Lowered, known: ProgramRecord, taken: list) -> None:
             lies, whole, depth = lies + whole.offset, whole.part, depth + 1
         sound &= whole.part is None and lies >= 0 and lies + buffer.nbytes <= whole.nbytes
         sound &= min(buffer.shape, default=0) >= 0 and buffer.kind in KINDS
-        if whole.kind in ("temporary", "scratch") and whole is buffer:
-            start, copies = plan.offsets[whole], plan.threads if whole.kind == "scratch" else 1
+        if whole.kind in PLACED and whole is buffer:
+            start, copies = plan.offsets[whole], plan.threads if whole.kind in OF_THREADS else 1
             sound &= start == 0 or 0 < start <= plan.nbytes - whole.nbytes * copies
     if not sound:
         raise ValueError("a manifest of buffers that cannot be")

@@ -6,7 +6,8 @@ whose intervals meet never share memory.  Control flow makes lives longer:
 * within a `Repeat`, which comes round again: what one round leaves for the next lives
   through all of it.  Certain not to be left is what the round makes (writes whole, and does not
   read) before any other use, where all uses are in the same list of blocks;
-* what is used inside and outside of a `Repeat` or `If` lives through it;
+* what is used inside and outside of a `Repeat` or `If` lives through it; so does what each thread
+  has of its own in a parallel repeat;
 * flags and choices are read by every thread before the next barrier: they have memory of their own.
 
 A buffer that is part of another one uses that one.  Places are found largest first, each in the
@@ -25,6 +26,7 @@ import numpy as np
 
 from talweg.lower.ir.index import Axis, Index
 from talweg.lower.ir.loops import (
+    OF_THREADS,
     Buffer,
     Call,
     Expr,
@@ -43,6 +45,7 @@ from talweg.lower.ir.loops import (
 )
 from talweg.lower.ir.visitors import bodies, root_of, roots
 
+PLACED = ("temporary", *OF_THREADS)  # those that lie in the arena
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 MANY = 2000  # buffers up to which all are looked at for each
 STREAMED_BYTES = 24 << 20  # of a result that does not stay in cache
@@ -82,12 +85,12 @@ def round_up(nbytes: int) -> int:
 
 
 def plan(program: LoopProgram, threads: int = 1) -> BufferAssignment:
-    """Assign every temporary and scratch buffer its offset in the arena."""
+    """Assign every temporary, private and scratch buffer its offset in the arena."""
     lives = lifetimes(program)
     placed = [
-        (round_up(buffer.nbytes) * (threads if buffer.kind == "scratch" else 1), buffer)
+        (round_up(buffer.nbytes) * (threads if buffer.kind in OF_THREADS else 1), buffer)
         for buffer in program.buffers
-        if buffer.part is None and buffer.kind in ("temporary", "scratch")
+        if buffer.part is None and buffer.kind in PLACED
     ]
     live = [(size, buffer) for size, buffer in placed if buffer in lives]
     for _, buffer in placed:
@@ -226,7 +229,7 @@ class _Walker:
         """Collect the uses in one block."""
         if type(block) is Repeat:
             self.axes.append(block.axis)
-            round = self.round(block.body, block.flag)
+            round = self.round(block)
             self.axes.pop()
             return round
         if type(block) is If:
@@ -271,20 +274,20 @@ class _Walker:
         self.read_by_all |= buffers
         return {buffer: BufferUse(here, here, here, here, False, False) for buffer in buffers}
 
-    def round(self, blocks: Iterable, flag: Buffer | None) -> dict[Buffer, BufferUse]:
+    def round(self, block: Repeat) -> dict[Buffer, BufferUse]:
         """Collect the uses in blocks that run repeatedly."""
         begin = self.position + 1
-        found = self.list(blocks)
+        found = self.list(block.body)
         self.position += 1
-        if flag is not None:
-            self.read_by_all.add(root_of(flag))
-        end = self.position
-        return {
-            buffer: BufferUse(
-                *(use[:2] if use.settled else (begin, end)), begin, end, False, use.settled
-            )
-            for buffer, use in found.items()
-        }
+        if block.flag is not None:
+            self.read_by_all.add(root_of(block.flag))
+        end, uses = self.position, {}
+        for buffer, use in found.items():
+            # threads are not at the same place of a parallel repeat, and their copies lie in a row
+            apart = block.parallel and buffer.kind in OF_THREADS
+            life = use[:2] if use.settled and not apart else (begin, end)
+            uses[buffer] = BufferUse(*life, begin, end, False, use.settled)
+        return uses
 
     def if_(self, block: If) -> dict[Buffer, BufferUse]:
         self.position += 1

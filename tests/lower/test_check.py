@@ -34,6 +34,7 @@ program p
   p9: temporary float32[4] in t4 at 16
   h10: input float16[6]
   c11: constant int32[2]
+  v12: private float32[8]
 """
 
 GOOD = {
@@ -46,6 +47,19 @@ kernel k:
       s5[j] = exp(x0[i*8 + j])
     for j in 8 vector:
       y2[i*8 + j] = mul(s5[j], m[])
+""",
+    "trips that write rows of their own": """
+repeat t in 6 parallel:
+  kernel k:
+    for j in 8 parallel:
+      v12[j] = exp(x0[t*8 + j])
+  repeat u in 2:
+    kernel l:
+      for j in 8 vector:
+        y2[t*8 + j] = add(v12[j], x0[j + u*8])
+kernel m:
+  for i in 6:
+    r3[i] = y2[i*8]
 """,
     "an index that only looks too large": """
 kernel k:
@@ -310,6 +324,40 @@ kernel k:
     r3[i] = a[]
 """,
     "is scratch": "host f(x0) -> s5\n",
+    "all trips touch one element of t4": """
+repeat t in 6 parallel:
+  kernel k:
+    for j in 8:
+      t4[j] = x0[t*8 + j]
+""",
+    "all trips touch one element of y2": """
+repeat t in 6 parallel:
+  kernel k:
+    y2[t*8] = x0[t*8]
+  kernel l:
+    for j in 8:
+      y2[t*8 + j + 1] = y2[8]
+""",
+    "v12 is read before it was written": """
+repeat t in 6 parallel:
+  kernel k:
+    for j in 8:
+      v12[j] = x0[t*8 + j]
+kernel l:
+  for j in 8:
+    t4[j] = v12[j]
+""",
+    "it has a flag": """
+kernel k:
+  b7[0] = true
+repeat t in 6 parallel while b7:
+  kernel l:
+    r3[t] = 1.0:float32
+""",
+    "Host is in it": """
+repeat t in 6 parallel:
+  host f(x0) -> w6
+""",
     "the flag of a repeat: w6": "repeat r in 4 while w6:\n",
 }
 

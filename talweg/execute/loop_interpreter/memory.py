@@ -33,7 +33,7 @@ class BufferMemory:
             if buffer.part is not None:
                 continue
             given = arrays.get(buffer.name, arrays.get(position, buffer.content))
-            if buffer.kind == "temporary" and arena is not None:
+            if buffer.kind in ("temporary", "private") and arena is not None:
                 self.bytes[buffer] = arena[buffer.offset : buffer.offset + buffer.nbytes]
             elif buffer.kind in ("input", "state", "constant"):
                 self.bytes[buffer] = _to_bytes(buffer, given)
@@ -123,7 +123,7 @@ def _store(buffer: Buffer) -> Any:
 
 
 def _arena(roots: list[Buffer]) -> NDArray | None:
-    temporaries = [buffer for buffer in roots if buffer.kind == "temporary"]
+    temporaries = [buffer for buffer in roots if buffer.kind in ("temporary", "private")]
     if not any(buffer.offset for buffer in temporaries):
         return None
     return _fill_poison(max(buffer.offset + buffer.nbytes for buffer in temporaries))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
 from talweg.lower.blocks.branch_writes import states_of_body
+from talweg.lower.blocks.parallel_repeats import can_share_trips, make_private
 from talweg.lower.blocks.stacks import Growth, is_blank, kind_of, start_stack, write_last
 from talweg.lower.fusion.inline import Inliner, UnloweredError, can_inline, is_plain
 from talweg.lower.fusion.loop_nests import plain_loops
@@ -19,7 +20,7 @@ from talweg.lower.fusion.views import base_of
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, If, Kernel, Repeat, Store, load
-from talweg.lower.ir.visitors import refuse
+from talweg.lower.ir.visitors import refuse, root_of
 from talweg.lower.ir.windows import BufferWindow, copy_buffer, resolve_windows
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.passes.specialize.stack_primitives import is_endless, row, with_row
@@ -84,6 +85,8 @@ class _LoopBuilder:
         self.place_of: dict[Value, _CarriedSlot] = {}
         self.outside = {x: outer for x, outer in zip(body.static.inputs, equation.inputs)}
         self.static = StaticProgram()
+        # whether a trip may be left to one thread: it writes its own rows of stacks, and no more
+        self.apart = self.body.flag is None and can_share_trips(self.axis.extent, builder.threads)
 
     def blocks(self) -> list:
         """Return the blocks before a loop, and the loop."""
@@ -100,7 +103,9 @@ class _LoopBuilder:
         blocks = inner.blocks()
         resolved = resolve_windows([*self.growth.blocks, *blocks, *self.last], self.builder.new)
         before += [kernel for _, kernel in inner.ahead.values()]
-        return [*before, Repeat(self.axis, resolved, buffer)]
+        shared = {root_of(self.inner_buffers[carried.before]) for carried in self.body.carried}
+        parallel = self.apart and make_private(resolved, shared)
+        return [*before, Repeat(self.axis, resolved, buffer, parallel)]
 
     def _inner(self) -> Any:
         """Make the builder of the body."""
@@ -115,6 +120,7 @@ class _LoopBuilder:
         for carried in body.carried:
             before, after = carried.before, carried.after
             writes = self._row_writes(before, after, used)
+            self.apart = self.apart and self._is_apart(before, after, writes, used)
             if after is before:
                 static.states.append((carried, before, before))
             elif is_appended(before, after, used):
@@ -138,12 +144,25 @@ class _LoopBuilder:
         static.outputs = [value for value, _ in outputs]
         inner = self.builder.inside(static, self.name)
         inner.buffers.update(self.inner_buffers)
+        if self.apart:
+            inner.threads = 1
         inner.fixed = self.fixed
         inner.conflicts, inner.places, inner.state = conflicts, places, state
         inner.note_scattered()
         for value, buffer in outputs:
             inner.result(value, buffer)
         return inner
+
+    def _is_apart(self, before: Value, after: Value, writes: list | None, used: dict) -> bool:
+        """Return whether trips change nothing of a carried value but a row for each."""
+        if after is before:
+            return True
+        if writes is None or len(writes) != 1 or used.get(before, 0) != 1 or is_endless(before):
+            return False
+        (slot, value) = writes[0]
+        own = slot.index == Index.of(self.axis) and not slot.reads
+        read = any(stack is before for stack, _ in self.rows.values())
+        return own and not read and is_plain(value.dtype)
 
     def _write(
         self,

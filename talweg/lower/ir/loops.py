@@ -41,7 +41,8 @@ from talweg.lower.ir.index import Axis, Index
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
-KINDS = ("input", "output", "state", "constant", "temporary", "scratch", "stack")
+KINDS = ("input", "output", "state", "constant", "temporary", "private", "scratch", "stack")
+OF_THREADS = ("private", "scratch")  # kinds of which each thread has its own
 LOOPS = ("serial", "parallel", "vector", "unroll")
 _INDEXED = frozenset(["load", "index", "read"])  # operations with indices
 TESTS = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
@@ -52,8 +53,9 @@ class Buffer:
     """A buffer of `size` elements of one dtype.
 
     kind: input (read only), output (a result, written whole), state (a variable's value, read and
-    written in place), constant, temporary (in the arena, shared by all threads), scratch (each
-    thread has its own; nothing is in it when a kernel begins), stack (its first dimension has no
+    written in place), constant, temporary (in the arena, shared by all threads), private (of a
+    trip of a parallel repeat: each thread has its own), scratch (each thread has its own; nothing
+    is in it when a kernel begins), stack (its first dimension has no
     end; there is memory for as many rows as `Grow` and `Fill` have asked for, which are kept).
     """
 
@@ -366,15 +368,19 @@ class Host:
 
 
 class Repeat:
-    """A sequential loop of blocks over `axis`, which all indices within may use.
+    """A loop of blocks over `axis`, which all indices within may use.
 
     With a `flag` (a bool buffer of one element): only while that holds, as found before each time.
+    `parallel`: trips do not hang on each other, and each is run by one thread, which then runs all
+    iterations of the kernels in it; they are without a flag, and hold kernels and repeats alone.
     """
 
-    __slots__ = ("axis", "body", "flag")
+    __slots__ = ("axis", "body", "flag", "parallel")
 
-    def __init__(self, axis: Axis, body: list, flag: Buffer | None = None):
-        self.axis, self.body, self.flag = axis, body, flag
+    def __init__(
+        self, axis: Axis, body: list, flag: Buffer | None = None, parallel: bool = False
+    ):
+        self.axis, self.body, self.flag, self.parallel = axis, body, flag, parallel
 
 
 class If:

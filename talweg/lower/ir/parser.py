@@ -219,13 +219,13 @@ class _ProgramParser:
     def repeat(self, tokens: _Tokens, indent: int) -> Repeat:
         name = tokens.next()
         tokens.expect("in")
-        axis = Axis(name, tokens.number())
+        axis, parallel = Axis(name, tokens.number()), bool(tokens.take("parallel"))
         flag = self.find(tokens, Buffer) if tokens.take("while") else None
         known = dict(self.known)
         self.known[name] = axis
         body = self.blocks(indent)
         self.known = known
-        return Repeat(axis, body, flag)
+        return Repeat(axis, body, flag, parallel)
 
     def header(self, word: str, indent: int) -> None:
         tokens = _Tokens(self.line() if self.ahead(indent) else "")

@@ -156,7 +156,8 @@ class _ProgramPrinter:
             elif type(block) is Repeat:
                 name = self.enter(block.axis)
                 flag = f" while {self.known[block.flag]}" if block.flag is not None else ""
-                self.lines.append(f"{indent}repeat {name} in {block.axis.extent}{flag}:")
+                kind = " parallel" if block.parallel else ""
+                self.lines.append(f"{indent}repeat {name} in {block.axis.extent}{kind}{flag}:")
                 self.blocks(block.body, indent + "  ")
                 self.leave(block.axis)
             elif type(block) is If:

@@ -35,7 +35,7 @@ from talweg.lower.ir.loops import (
     When,
     walk,
 )
-from talweg.lower.ir.verify_races import check_races
+from talweg.lower.ir.verify_races import check_races, check_trips
 from talweg.lower.ir.verify_scalars import check_expressions
 from talweg.lower.ir.visitors import (
     all_statements,
@@ -124,9 +124,13 @@ class _Blocks:
         if block.flag is not None:
             self._single(block.flag, bool_, "the flag of a repeat")
             self.read(block.flag, full, "the flag of a repeat")
+        if block.parallel:
+            check_trips(block)
         self.axes.append(block.axis)
         after = self.run(block.body, full)
         self.axes.pop()
+        if block.parallel:
+            after = {buffer for buffer in after if buffer.kind != "private"}
         return after if block.axis.extent else full
 
     def stack(self, buffer: Buffer, place: str) -> None:

@@ -7,7 +7,7 @@ computed from data, guarded loads, and statements within conditions are taken to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from talweg.lower.ir.index import Axis, Index
 from talweg.lower.ir.loops import (
+    OF_THREADS,
     Buffer,
     Call,
     For,
     Kernel,
     Pointer,
+    Repeat,
     Store,
     Tile,
     Update,
@@ -58,6 +60,35 @@ def check_races(kernel: Kernel, axes: Sequence[Axis] = ()) -> None:
             _check_loop(statement, [a for a in accesses if statement in a.loops], axes)
             _check_tiles(statement, f"{place}: {brief(statement)}")
     _check_beside(kernel.body, place)
+
+
+def check_trips(block: Repeat) -> None:
+    """Raise InternalError where two trips of a parallel repeat touch one element, and one writes.
+
+    A trip writes parts that its number tells, and buffers of which each thread has its own.
+    """
+    place = f"repeat {block.axis.name} in {block.axis.extent} parallel"
+    if block.flag is not None:
+        raise refuse(place, "it has a flag")
+    accesses: list[_Access] = []
+    for kernel in _kernels(block.body, place):
+        _collect(kernel.body, (), f"{place}: kernel {kernel.name}: ", accesses)
+    shared = [each for each in accesses if root_of(each.buffer).kind not in OF_THREADS]
+    written = {root_of(access.buffer) for access in shared if access.writes}
+    for access in shared:
+        if root_of(access.buffer) in written and block.axis not in access.index.axes():
+            raise refuse(access.place, f"all trips touch one element of {access.buffer}")
+
+
+def _kernels(blocks: list, place: str) -> Iterator[Kernel]:
+    """Yield the kernels of a parallel repeat, which holds nothing but these and repeats."""
+    for block in blocks:
+        if type(block) is Kernel:
+            yield block
+        elif type(block) is Repeat and block.flag is None and not block.parallel:
+            yield from _kernels(block.body, place)
+        else:
+            raise refuse(place, f"{type(block).__name__} is in it")
 
 
 def _collect(body: list, loops: tuple, within: str, accesses: list[_Access]) -> None:

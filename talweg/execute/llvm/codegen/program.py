@@ -15,8 +15,11 @@ from typing import Any
 from talweg.execute.llvm.codegen import interrupts
 from talweg.execute.llvm.codegen.kernel import KernelEmitter
 from talweg.execute.llvm.codegen.stacks import Stacks
+from talweg.lower.buffer_assignment import round_up
+from talweg.lower.ir.cost import cost
 from talweg.lower.ir.index import Axis
 from talweg.lower.ir.loops import (
+    OF_THREADS,
     Buffer,
     Fill,
     For,
@@ -29,6 +32,7 @@ from talweg.lower.ir.loops import (
     stacks,
 )
 from talweg.lower.ir.printer import kernel_key
+from talweg.lower.ir.visitors import root_of
 
 TURN = 100.0  # what a turn of a repeat takes besides its kernels
 MODULE_TEXT = 50_000  # characters of kernels with which a module is full
@@ -128,6 +132,7 @@ class ProgramEmitter:
         self.asks = True  # whether it may be given up for a signal: no variable was written
         self.asked = False  # whether it may be since the threads last waited
         self.effort = 0.0  # of kernels since that was last counted
+        self.alone = False  # within a parallel repeat, each thread runs kernels as if it were alone
 
     @property
     def stacks(self) -> Stacks:
@@ -181,7 +186,7 @@ class ProgramEmitter:
             *self.declared.values(),
             *[f"define {linkage}void @{name}{text}" for text, name in functions.items()],
             WAIT,
-            NEXT if any("@talweg_piece" in text for text in functions) else "",
+            NEXT if any("@talweg_piece" in text for text in texts) else "",
             interrupts.leave_text() if any("@talweg_leave" in text for text in texts) else "",
             *more,
             "attributes #0 = { noinline nounwind }",
@@ -252,6 +257,9 @@ class ProgramEmitter:
 
     def kernel(self, kernel: Kernel) -> None:
         """Emit a call of the kernel's function, by thread 0 only if nothing is parallel."""
+        if self.alone:
+            self.kernel_alone(kernel)
+            return
         parallel = any(type(part) is For and part.kind == "parallel" for part in kernel.body)
         if parallel:
             self.wait()
@@ -261,10 +269,7 @@ class ProgramEmitter:
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")
             self.lines.append(f"only{number}:")
-        arguments = ["i64 %thread", "i64 %threads", "ptr %context"]
-        arguments += [f"i64 {turn}" for turn in self.turns.values()]
-        arguments += [f"ptr {self.pointer(buffer)}" for buffer in buffers]
-        self.line(f"call void @{name}({', '.join(arguments)})")
+        self.call_kernel(name, buffers, "i64 %thread, i64 %threads")
         if not parallel:
             self.line(f"br label %done{number}")
             self.lines.append(f"done{number}:")
@@ -273,6 +278,21 @@ class ProgramEmitter:
             self.ask()
         if parallel or asked or self.asked:
             self.barrier()
+
+    def kernel_alone(self, kernel: Kernel) -> None:
+        """Emit a call of a kernel that runs all its iterations in this thread."""
+        asks, self.asks = self.asks, False  # thread 0 alone may poll; trips ask
+        name, buffers, _, _ = self.kernel_function(kernel)
+        self.asks = asks
+        self.effort += sum(cost(kernel))
+        self.call_kernel(name, buffers, "i64 0, i64 1")
+
+    def call_kernel(self, name: str, buffers: list[Buffer], threads: str) -> None:
+        """Emit the call of a kernel's function; `threads`: this thread's number, and how many."""
+        arguments = [threads, "ptr %context"]
+        arguments += [f"i64 {turn}" for turn in self.turns.values()]
+        arguments += [f"ptr {self.pointer(buffer)}" for buffer in buffers]
+        self.line(f"call void @{name}({', '.join(arguments)})")
 
     def kernel_function(self, kernel: Kernel) -> tuple[str, list[Buffer], bool, float]:
         """Return a kernel's function, its arguments, whether it may leave, and its effort.
@@ -295,14 +315,15 @@ class ProgramEmitter:
         return name, [met[position] for position in order], asked, effort
 
     def pointer(self, buffer: Buffer) -> str:
-        """Return the start of a buffer (for scratch: this thread's)."""
+        """Return the start of a buffer (for private and scratch ones: this thread's)."""
         number = self.fresh()
         place = f"getelementptr ptr, ptr %buffers, i64 {self.numbers[buffer]}"
         self.line(f"%a{number} = {place}")
         self.line(f"%p{number} = load ptr, ptr %a{number}, align 8")
-        if buffer.kind != "scratch":
+        whole = root_of(buffer)
+        if whole.kind not in OF_THREADS:
             return f"%p{number}"
-        size = (buffer.nbytes + 63) // 64 * 64
+        size = round_up(whole.nbytes)
         self.line(f"%o{number} = mul i64 %thread, {size}")
         self.line(f"%s{number} = getelementptr i8, ptr %p{number}, i64 %o{number}")
         return f"%s{number}"
@@ -334,7 +355,10 @@ class ProgramEmitter:
 
     def repeat(self, block: Repeat) -> None:
         """Emit a loop of blocks, whose turns every thread counts."""
-        again = block.flag is None and leaves_pending(block.body)
+        if block.parallel:
+            self.parallel_repeat(block)
+            return
+        again = not self.alone and block.flag is None and leaves_pending(block.body)
         if not again:
             self.wait()
         number = self.fresh()
@@ -367,6 +391,33 @@ class ProgramEmitter:
         self.lines.append(f"after{number}:")
         self.pending = again
 
+    def parallel_repeat(self, block: Repeat) -> None:
+        """Emit a loop whose turns are dealt out: each goes to the thread that is free."""
+        self.barrier()  # also to have the number of the next turn be 0
+        number = self.fresh()
+        counter, turn = f"%c{number}", f"%i{number}"
+        given = "ptr %context, i64 %threads, i64 0, i64 1"
+        self.counters.append(f"  {counter} = alloca i64, align 8")
+        self.line(f"%b{number} = call i64 @talweg_piece({given})")
+        self.line(f"store i64 %b{number}, ptr {counter}, align 8")
+        self.line(f"br label %test{number}")
+        self.lines.append(f"test{number}:")
+        self.line(f"{turn} = load i64, ptr {counter}, align 8")
+        self.line(f"%m{number} = icmp ult i64 {turn}, {block.axis.extent}")
+        self.line(f"br i1 %m{number}, label %body{number}, label %after{number}")
+        self.lines.append(f"body{number}:")
+        before, self.effort, self.alone = self.effort, TURN, True
+        self.turns[block.axis] = turn
+        self.blocks(block.body)
+        del self.turns[block.axis]
+        self.ask()
+        self.effort, self.alone = before, False
+        self.line(f"%n{number} = call i64 @talweg_turn({given}, i64 {turn})")
+        self.line(f"store i64 %n{number}, ptr {counter}, align 8")
+        self.line(f"br label %test{number}")
+        self.lines.append(f"after{number}:")
+        self.barrier()
+
     def choose(self, block: If) -> None:
         """Emit the branch over several lists of blocks."""
         choice = self.value(block.choice, "i32")
@@ -390,7 +441,7 @@ def leaves_pending(blocks: list) -> bool:
         return False
     last = blocks[-1]
     if type(last) is Repeat:
-        return last.flag is None and leaves_pending(last.body)
+        return not last.parallel and last.flag is None and leaves_pending(last.body)
     if type(last) is Kernel:
         return not any(type(part) is For and part.kind == "parallel" for part in last.body)
     return False

@@ -343,6 +343,8 @@ def _work(blocks: Iterable, turns: list[Axis], known: dict[str, cost.Cost]) -> _
             each, rounds = _work(inner, within, known), 1
             if type(block) is Repeat:
                 rounds = block.axis.extent if block.flag is None else min(block.axis.extent, ROUNDS)
+                if block.parallel:
+                    each = _Work(each.total, each.total, 1.0 / rounds)
         total += rounds * each.total
         shared += rounds * each.shared
         barriers += rounds * each.barriers

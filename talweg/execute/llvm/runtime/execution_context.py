@@ -22,7 +22,7 @@ from talweg.execute.llvm.runtime.dispatch import whole_of
 from talweg.execute.llvm.runtime.stack_memory import StackMemory
 from talweg.execute.llvm.runtime.structures import ContextFields
 from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, get_thread_pool
-from talweg.lower.buffer_assignment import ALIGNMENT, BufferAssignment
+from talweg.lower.buffer_assignment import ALIGNMENT, PLACED, BufferAssignment
 from talweg.lower.ir.loops import Buffer, Host, If, LoopProgram, Repeat
 
 
@@ -74,7 +74,7 @@ class ExecutionContext:
             whole, offset = whole_of(buffer)
             if whole.kind == "constant":
                 self.table[place] = constants[whole].ctypes.data + offset
-            elif whole.kind in ("temporary", "scratch"):
+            elif whole.kind in PLACED:
                 self.table[place] = start + offsets[whole] + offset
 
 
