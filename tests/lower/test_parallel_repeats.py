@@ -122,6 +122,7 @@ def test_much_memory_is_not_multiplied(monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_memory_of_threads_in_different_places_of_a_trip(threads):
     """No thread writes where another one has something, wherever in the loop both are."""
+
     def attention(a):
         scores = tf.nn.softmax(tf.matmul(tf.sin(a) @ W, a, transpose_b=True))
         return tf.matmul(scores * tf.reduce_mean(scores), tf.cos(a) @ W)

@@ -1,5 +1,7 @@
 """Parallel repeats: loops whose trips are shared between threads, as whole trips.
 
+This is privatization (Allen and Kennedy 2001, "Optimizing Compilers for Modern Architectures").
+
 Trips that write rows of their own, and read nothing that another one wrote, may run in any order.
 Then each thread takes whole trips: it waits for nobody within them, and what a trip keeps stays in
 the cache of one core.  Attention does so for its heads (`passes/optimize/strip_mining.py`), and

@@ -377,9 +377,7 @@ class Repeat:
 
     __slots__ = ("axis", "body", "flag", "parallel")
 
-    def __init__(
-        self, axis: Axis, body: list, flag: Buffer | None = None, parallel: bool = False
-    ):
+    def __init__(self, axis: Axis, body: list, flag: Buffer | None = None, parallel: bool = False):
         self.axis, self.body, self.flag, self.parallel = axis, body, flag, parallel
 
 

@@ -16,7 +16,6 @@ from talweg.execute.llvm.codegen import interrupts
 from talweg.execute.llvm.codegen.kernel import KernelEmitter
 from talweg.execute.llvm.codegen.stacks import Stacks
 from talweg.lower.buffer_assignment import round_up
-from talweg.lower.ir.cost import cost
 from talweg.lower.ir.index import Axis
 from talweg.lower.ir.loops import (
     OF_THREADS,
@@ -38,6 +37,7 @@ TURN = 100.0  # what a turn of a repeat takes besides its kernels
 MODULE_TEXT = 50_000  # characters of kernels with which a module is full
 LONG_RUN = 100_000  # characters of @run, above which it is made without optimization
 QUICK = "; only calls of kernels\n"  # how a module begins that is (`link/jit.py`)
+ALL = "i64 %thread, i64 %threads"  # this thread's number, and of how many
 DECLARATIONS = """declare void @talweg_barrier(ptr, i64, i64)
 declare i64 @talweg_next(ptr, i64)
 declare i32 @talweg_host(ptr, i64)
@@ -208,10 +208,10 @@ class ProgramEmitter:
         if self.pending:
             self.barrier()
 
-    def barrier(self) -> None:
-        """Emit a barrier of all threads, which leave there if asked to."""
+    def barrier(self, threads: str = ALL) -> None:
+        """Emit a barrier of all threads, or of one alone, which leave there if asked to."""
         number = self.fresh()
-        self.line(f"%w{number} = call i1 @talweg_wait(ptr %context, i64 %thread, i64 %threads)")
+        self.line(f"%w{number} = call i1 @talweg_wait(ptr %context, {threads})")
         self.leave_if(f"%w{number}")
         self.pending = self.asked = False
 
@@ -269,7 +269,7 @@ class ProgramEmitter:
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")
             self.lines.append(f"only{number}:")
-        self.call_kernel(name, buffers, "i64 %thread, i64 %threads")
+        self.call_kernel(name, buffers, ALL)
         if not parallel:
             self.line(f"br label %done{number}")
             self.lines.append(f"done{number}:")
@@ -281,11 +281,10 @@ class ProgramEmitter:
 
     def kernel_alone(self, kernel: Kernel) -> None:
         """Emit a call of a kernel that runs all its iterations in this thread."""
-        asks, self.asks = self.asks, False  # thread 0 alone may poll; trips ask
-        name, buffers, _, _ = self.kernel_function(kernel)
-        self.asks = asks
-        self.effort += sum(cost(kernel))
+        name, buffers, _, effort = self.kernel_function(kernel)
+        self.effort += effort
         self.call_kernel(name, buffers, "i64 0, i64 1")
+        self.barrier("i64 0, i64 1")  # leave if it did
 
     def call_kernel(self, name: str, buffers: list[Buffer], threads: str) -> None:
         """Emit the call of a kernel's function; `threads`: this thread's number, and how many."""
