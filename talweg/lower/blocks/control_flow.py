@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
 from talweg.lower.blocks.branch_writes import states_of_body
-from talweg.lower.blocks.parallel_repeats import can_share_trips, make_private
+from talweg.lower.blocks.parallel_repeats import can_share_trips, has_loops, make_private
 from talweg.lower.blocks.stacks import Growth, is_blank, kind_of, start_stack, write_last
 from talweg.lower.fusion.inline import Inliner, UnloweredError, can_inline, is_plain
 from talweg.lower.fusion.loop_nests import plain_loops
@@ -86,7 +86,11 @@ class _LoopBuilder:
         self.outside = {x: outer for x, outer in zip(body.static.inputs, equation.inputs)}
         self.static = StaticProgram()
         # whether a trip may be left to one thread: it writes its own rows of stacks, and no more
-        self.apart = self.body.flag is None and can_share_trips(self.axis.extent, builder.threads)
+        self.apart = (
+            self.body.flag is None
+            and can_share_trips(self.axis.extent, builder.threads)
+            and all(map(has_loops, body.static.equations))
+        )
 
     def blocks(self) -> list:
         """Return the blocks before a loop, and the loop."""

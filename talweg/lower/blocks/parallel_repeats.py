@@ -14,14 +14,26 @@ from collections.abc import Iterator
 
 from talweg.lower.ir.loops import Buffer, Kernel, Repeat
 from talweg.lower.ir.visitors import all_statements, buffers_written, root_of
+from talweg.passes.specialize.program import Equation
 
 EVEN = 4  # trips for each thread from which on it matters little if they are no multiple of them
 PRIVATE_BYTES = 32 << 20  # of all that a trip keeps, of which every thread has a copy
+NO_LOOPS = {"requires", "xla"}  # what a declaration says of other things
 
 
 def can_share_trips(trips: int, threads: int) -> bool:
     """Return whether this many trips keep the threads busy."""
     return threads > 1 and (trips >= EVEN * threads or (trips > 0 and trips % threads == 0))
+
+
+def has_loops(equation: Equation) -> bool:
+    """Return whether an operation may become loops, and calls neither NumPy nor Python."""
+    prim, body = equation.prim, equation.params.get("body")
+    if prim.effect is not None or not prim.lowering.keys() - NO_LOOPS:
+        return False
+    if body is None:
+        return True
+    return getattr(body, "flag", body) is None and all(map(has_loops, body.static.equations))
 
 
 def make_private(blocks: list, shared: set[Buffer]) -> bool:
