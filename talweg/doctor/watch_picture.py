@@ -148,7 +148,13 @@ def _legend(places: list[int], rows: tuple) -> str:
 
 def figure(series: list, rows: tuple, path: str) -> None:
     """Draw the same picture with matplotlib, in whatever format the path asks for."""
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        text = (
+            f"only matplotlib draws {path}: pip install talweg[demo], or a path that ends in .svg"
+        )
+        raise ImportError(text) from error
 
     canvas = Figure(figsize=(9, 6))
     for number, axes in enumerate(canvas.subplots(2, 1)):

@@ -25,6 +25,7 @@ from talweg.core.errors import (
     is_coded,
     lacks_memory,
 )
+from talweg.core.tracebacks import is_expected
 from talweg.kernels.progression import explain_refused_size
 from talweg.kernels.variants import is_variant, on_elements
 
@@ -130,6 +131,8 @@ def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> A
         if isinstance(error, RuntimeError) and "cannot enter context" in str(error):
             return run_anywhere(prim.numpy, *arrays, **params)
         if isinstance(error, OpError):
+            raise error
+        if isinstance(error, ImportError) and is_expected(error):  # it says what to install
             raise error
         if is_coded(error):  # a function of the API, called now, refused what it was given
             raise InvalidArgumentError(None, None, str(error)) from None

@@ -1,9 +1,12 @@
 """tf.io.decode_proto and encode_proto; what they gave is what TensorFlow 2.21 gives."""
 
+from types import SimpleNamespace
+
 import pytest
 from google.protobuf import descriptor_pb2
 
 import talweg as tf
+from talweg.api.io.protos import is_repeated
 
 FIELDS = ["i", "r", "s", "f"]
 KINDS = [tf.int32, tf.int64, tf.string, tf.float32]
@@ -87,3 +90,9 @@ def test_match_filenames_once(tmp_path):
         names = v1.train.match_filenames_once(str(tmp_path / "*"))
         session.run(v1.local_variables_initializer())
         assert session.run(names).tolist() == wanted
+
+
+@pytest.mark.parametrize("label, wanted", [(1, False), (3, True)])
+def test_lists_of_older_versions_of_protobuf(label, wanted):
+    """Before 6.31 a field says what it is by its label alone."""
+    assert is_repeated(SimpleNamespace(label=label, LABEL_REPEATED=3)) is wanted

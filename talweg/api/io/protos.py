@@ -53,8 +53,12 @@ _KINDS = {  # of fields, by protobuf's numbers: the dtypes that they can be read
 @lru_cache(32)
 def _message_class(message_type: str, source: bytes) -> Any:
     """Find the class of messages of a type; InvalidArgumentError without one."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-    from google.protobuf.message import DecodeError
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+        from google.protobuf.message import DecodeError
+    except ImportError as error:
+        text = "messages by a description need the package protobuf: pip install talweg[graphdef]"
+        raise ImportError(text) from error
 
     if source in (b"", _LOCAL):
         pool = descriptor_pool.Default()
@@ -87,6 +91,12 @@ def _field(message: type[Any], name: str) -> Any:
         text = f"Unknown field: {name} in message type {message.DESCRIPTOR.full_name}"
         raise invalid("TW207", text, "a field of the message")
     return found
+
+
+def is_repeated(field: Any) -> bool:
+    """Return whether a field has a list of values."""
+    own = getattr(field, "is_repeated", None)  # which protobuf has since 6.31
+    return field.label == field.LABEL_REPEATED if own is None else own
 
 
 def _source(descriptor_source: Any) -> bytes:
@@ -174,7 +184,7 @@ def _decode(data: np.ndarray, message: type[Any], fields: list, kinds: list, for
 
 def _values(message: str, field: Any) -> list:
     value = getattr(message, field.name)
-    if field.is_repeated:
+    if is_repeated(field):
         found = list(value)
     elif field.has_presence:
         found = [value] if message.HasField(field.name) else []
@@ -186,8 +196,8 @@ def _values(message: str, field: Any) -> list:
 
 
 def _fill(rows: list, field: Any, kind: DType) -> np.ndarray:
-    longest = max(map(len, rows), default=0) if field.is_repeated else 1
-    default = b"" if kind is string else field.default_value if not field.is_repeated else 0
+    longest = max(map(len, rows), default=0) if is_repeated(field) else 1
+    default = b"" if kind is string else field.default_value if not is_repeated(field) else 0
     default = default.encode() if isinstance(default, str) else default
     found = np.empty((len(rows), longest), kind.numpy_dtype)
     found[:] = default if default is not None else 0
@@ -253,21 +263,22 @@ def _put(made: Any, field: Any, values: list) -> None:
     if field.message_type is not None:
         for value in values:
             target = getattr(made, field.name)
-            part = target.add() if field.is_repeated else target
+            part = target.add() if is_repeated(field) else target
             part.MergeFromString(value)
         return
     plain = [v.decode() if field.type == field.TYPE_STRING else v for v in values]
-    if field.is_repeated:
+    if is_repeated(field):
         getattr(made, field.name).extend(plain)
     elif plain:
         setattr(made, field.name, plain[-1])  # as a reader takes the last
 
 
 def _from_json(text: bytes) -> bytes:
+    example = look_up("train.Example")  # without protobuf its error says what to install
     from google.protobuf import json_format
 
     try:
-        found = json_format.Parse(text, look_up("train.Example")())
+        found = json_format.Parse(text, example())
     except (json_format.ParseError, UnicodeDecodeError) as error:
         raise invalid("TW207", f"Error while parsing JSON: {error}", "an Example in JSON") from None
     return found.SerializeToString(deterministic=True)

@@ -51,9 +51,9 @@ def pictures_of(path: str) -> list[Picture]:
 def read(path: str) -> Any:
     """Return the GraphDef in a file; ValueError if there is none."""
     name = Path(path).name
-    if ".tfevents." in name:
-        return _of_events(path)
     try:
+        if ".tfevents." in name:
+            return _of_events(path)
         if name.endswith(".pbtxt"):
             message = import_module("tensorboard.compat.proto.graph_pb2").GraphDef()
             return import_module("google.protobuf.text_format").Parse(
@@ -104,7 +104,7 @@ def _of_events(path: str) -> Any:
             message.ParseFromString(event.graph_def)
             found = True
     if not found:
-        raise ValueError(f"{Path(path).name} holds no graph")
+        raise ValueError("none of its events is one")
     return message
 
 

@@ -366,9 +366,6 @@ def _write_meta_graph(saver: Saver, session: Session, path: str) -> None:
     """Write the graph beside the checkpoint, where its export is there (an extra)."""
     try:
         export_graph = look_up("compat.v1.train.export_meta_graph")
-    except AttributeError:
-        return
-    try:
         with session.graph.as_default():
             export_graph(filename=path)
     except (ImportError, NotImplementedError):

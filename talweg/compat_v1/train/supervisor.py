@@ -13,7 +13,7 @@ from talweg.compat_v1.sessions.session import Session
 from talweg.compat_v1.train.coordinator import Coordinator, LooperThread
 from talweg.compat_v1.train.saver import Saver
 from talweg.compat_v1.train.session_manager import SessionManager
-from talweg.summaries.events import messages
+from talweg.summaries.events import has_messages, messages
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -92,7 +92,7 @@ class Supervisor:
         self.save_path = os.path.join(os.fspath(logdir), checkpoint_basename) if logdir else None
         self.summary_writer = summary_writer
         if not _value_or_default(summary_writer):
-            folder = logdir if is_chief else None
+            folder = logdir if is_chief and has_messages() else None
             self.summary_writer = folder and look_up("compat.v1.summary.FileWriter")(folder)
         self.session_manager = session_manager or SessionManager(
             self._local_init_op,

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from tensorboard.compat.proto import cluster_pb2, config_pb2
-
 from talweg.api.export import export_value
+
+try:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from tensorboard.compat.proto import cluster_pb2, config_pb2
+except ImportError as error:
+    raise ImportError(
+        "messages of clusters need the package tensorboard, which has TensorFlow's definitions: "
+        "pip install talweg[graphdef]"
+    ) from error
 
 ClusterDef = export_value(cluster_pb2.ClusterDef, "train.ClusterDef")
 JobDef = export_value(cluster_pb2.JobDef, "train.JobDef")

@@ -10,13 +10,13 @@ from talweg.core.dtypes import int32
 from talweg.core.errors import UnimplementedError, compose
 from talweg.graph.symbol import Symbol
 from talweg.interop.graph_def.tensor_protos import fill_shape, read_values
-from talweg.interop.graph_def.values import base, constant, pass_on, rule
+from talweg.interop.graph_def.values import NodeCall, base, constant, pass_on, rule
 from talweg.prims import layout
 from talweg.prims.bundle import bundle
 from talweg.prims.opaque import whole
 from talweg.prims.state import after, group
 from talweg.prims.state import placeholder_with_default as with_default
-from talweg.trace.opaque_calls import Hole, OpaqueCall
+from talweg.trace.opaque_calls import Hole
 
 if TYPE_CHECKING:
     from talweg.interop.graph_def.building import GraphBuilder
@@ -155,25 +155,6 @@ def dense(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     values = look_up("broadcast_to")(values, look_up("shape")(indices)[:-1])
     whole = look_up("fill")(shape, default)
     return [look_up("tensor_scatter_nd_update")(whole, indices, values)]
-
-
-class NodeCall(OpaqueCall):
-    """Calls a type of operation with these attributes on arrays."""
-
-    def __init__(self, function: Any, args: tuple, op: str, attributes: dict):
-        super().__init__(function, args, {})
-        self.op, self.attributes = op, attributes
-
-    @property
-    def tf_type(self) -> str:
-        """TensorFlow's type of operation."""
-        return self.op
-
-    def __hash__(self) -> int:
-        return super().__hash__()
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other)
 
 
 def defer_function(

@@ -14,8 +14,7 @@ from talweg.core.lazy import LazyModule
 from talweg.core.shapes import as_shape
 from talweg.eager import structured  # noqa: F401 -- carries out what is kept whole
 from talweg.eager.tensor import array_of, wrap
-from talweg.interop.graph_def.rules_basic import NodeCall
-from talweg.interop.graph_def.values import rule
+from talweg.interop.graph_def.values import NodeCall, rule
 from talweg.prims.opaque import whole
 from talweg.trace.opaque_calls import Hole
 

@@ -14,6 +14,7 @@ from talweg.graph.handle import Handle
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 from talweg.prims.state import after
+from talweg.trace.opaque_calls import OpaqueCall
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,6 +74,25 @@ class ArrayHandle:
         self.alike = alike  # whether all elements have one shape
         self.filled: Any = None  # the flow of which gradients were first asked for
         self.gradient_of: ArrayHandle | None = None  # the array whose gradients it has
+
+
+class NodeCall(OpaqueCall):
+    """Calls a type of operation with these attributes on arrays."""
+
+    def __init__(self, function: Any, args: tuple, op: str, attributes: dict):
+        super().__init__(function, args, {})
+        self.op, self.attributes = op, attributes
+
+    @property
+    def tf_type(self) -> str:
+        """TensorFlow's type of operation."""
+        return self.op
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other)
 
 
 def base() -> Any:

@@ -1,6 +1,7 @@
 """The fingerprint of a saved model: numbers that tell one from another.
 
-They are talweg's own hashes; TensorFlow reads them, and makes other ones of the same model.
+They are talweg's own hashes; TensorFlow reads them, and makes other ones of the same model.  The
+file is a FingerprintDef of TensorFlow's.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ import os
 from typing import Any
 
 from talweg.api.export import export
+from talweg.core.errors import DataLossError
+from talweg.formats import wire
 from talweg.formats.files import read_file
-from talweg.interop.graph_def.messages import DecodeError
 from talweg.interop.saved_model.constants import FINGERPRINT_FILENAME
-from talweg.interop.saved_model.messages import FingerprintDef
 
-FIELDS = (
+FIELDS = (  # of a FingerprintDef, from number 1 on
     "saved_model_checksum",
     "graph_def_program_hash",
     "signature_def_hash",
     "saved_object_graph_hash",
     "checkpoint_hash",
 )
+VERSION_DEF, PRODUCER = 6, 1  # the field after those, a message, and the field of that
 VERSION = 4
 
 
@@ -36,16 +38,14 @@ def fingerprint_of(model: Any, data: bytes) -> bytes:
         key.encode() + value.SerializeToString(deterministic=True)
         for key, value in sorted(meta_graph.signature_def.items())
     )
-    message = FingerprintDef(
-        saved_model_checksum=_number(data),
-        graph_def_program_hash=_number(meta_graph.graph_def.SerializeToString(deterministic=True)),
-        signature_def_hash=_number(signatures),
-        saved_object_graph_hash=_number(
-            meta_graph.object_graph_def.SerializeToString(deterministic=True)
-        ),
+    parts = (
+        data,
+        meta_graph.graph_def.SerializeToString(deterministic=True),
+        signatures,
+        meta_graph.object_graph_def.SerializeToString(deterministic=True),
     )
-    message.version.producer = VERSION
-    return message.SerializeToString(deterministic=True)
+    numbers = [wire.field(place, _number(part)) for place, part in enumerate(parts, 1)]
+    return b"".join([*numbers, wire.field(VERSION_DEF, wire.field(PRODUCER, VERSION))])
 
 
 @export("saved_model.experimental.Fingerprint")
@@ -110,11 +110,14 @@ def read_fingerprint(export_dir: Any) -> Fingerprint:
     path = os.path.join(os.fspath(export_dir), FINGERPRINT_FILENAME)
     if not os.path.exists(path):
         raise FileNotFoundError(f"SavedModel Fingerprint Error: {path} does not exist.  [TW509]")
-    message = FingerprintDef()
     data = read_file(path)
+    numbers, version = dict.fromkeys(FIELDS, 0), 0
     try:
-        message.ParseFromString(data)
-    except DecodeError as error:
-        raise RuntimeError(f"SavedModel Fingerprint Error: {path}: {error}.  [TW509]") from None
-    numbers = {name: getattr(message, name) for name in FIELDS}
-    return Fingerprint(**numbers, version=message.version.producer)
+        for number, kind, value in wire.read_raw_fields(data):
+            if kind == wire.VARINT and 1 <= number <= len(FIELDS):
+                numbers[FIELDS[number - 1]] = value
+            elif kind == wire.LENGTH and number == VERSION_DEF:
+                version = dict(wire.read_fields(value)).get(PRODUCER, 0)
+    except DataLossError:
+        raise RuntimeError(f"SavedModel Fingerprint Error: {path} is damaged.  [TW509]") from None
+    return Fingerprint(**numbers, version=version)

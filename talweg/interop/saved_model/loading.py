@@ -10,7 +10,6 @@ from talweg.compat_v1.variables import in_a_graph
 from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.eager.graph_variable import outermost
-from talweg.interop.saved_model.constants import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
 from talweg.interop.saved_model.first_generation import load_first_generation
 from talweg.interop.saved_model.messages import read_saved_model
 from talweg.interop.saved_model.options import LoadOptions
@@ -126,23 +125,3 @@ def _check_tags(tags: Any, meta_graph: Any, folder: str) -> None:
             f"has one MetaGraph with tags {known}. You may omit the argument, pass 'None', or pass "
             "matching tags.",
         )
-
-
-@export(
-    "saved_model.contains_saved_model",
-    "compat.v1.saved_model.contains_saved_model",
-    "compat.v1.saved_model.maybe_saved_model_directory",
-    "compat.v1.saved_model.loader.maybe_saved_model_directory",
-)
-def contains_saved_model(export_dir: Any) -> bool:
-    """Return whether a folder holds a saved model.
-
-    >>> import talweg as tf
-    >>> tf.saved_model.contains_saved_model("no such folder")
-    False
-    """
-    folder = os.fspath(export_dir)
-    return any(
-        os.path.isfile(os.path.join(folder, name))
-        for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)
-    )

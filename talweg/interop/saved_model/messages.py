@@ -1,7 +1,7 @@
 """The messages of saved models, and the files they are in.
 
-Two of them are not among tensorboard's copies of TensorFlow's definitions: the whole file, and its
-fingerprint.  Their few fields are described here.
+The whole file is not among tensorboard's copies of TensorFlow's definitions.  Its two fields are
+described here.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ TensorInfo = export_value(meta_graph_pb2.TensorInfo, "compat.v1.TensorInfo")
 _Field = descriptor_pb2.FieldDescriptorProto
 
 
-def _define_classes() -> dict[str, Any]:
-    """Define the classes of the two messages."""
+def _define_class() -> Any:
+    """Define the class of the whole file."""
     file = descriptor_pb2.FileDescriptorProto(
         name="talweg/saved_model.proto",
         package="talweg",
@@ -60,40 +60,12 @@ def _define_classes() -> dict[str, Any]:
         label=_Field.LABEL_REPEATED,
         type_name=f".{MetaGraphDef.DESCRIPTOR.full_name}",
     )
-    numbers = file.message_type.add(name="FingerprintDef")
-    names = (
-        "saved_model_checksum",
-        "graph_def_program_hash",
-        "signature_def_hash",
-        "saved_object_graph_hash",
-        "checkpoint_hash",
-    )
-    for number, name in enumerate(names, 1):
-        numbers.field.add(
-            name=name, number=number, type=_Field.TYPE_UINT64, label=_Field.LABEL_OPTIONAL
-        )
-    version = file.message_type.add(name="VersionDef")
-    version.field.add(
-        name="producer", number=1, type=_Field.TYPE_INT32, label=_Field.LABEL_OPTIONAL
-    )
-    numbers.field.add(
-        name="version",
-        number=6,
-        type=_Field.TYPE_MESSAGE,
-        label=_Field.LABEL_OPTIONAL,
-        type_name=".talweg.VersionDef",
-    )
     pool = descriptor_pool.Default()
     pool.AddSerializedFile(file.SerializeToString())
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"talweg.{name}"))
-        for name in ("SavedModel", "FingerprintDef")
-    }
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("talweg.SavedModel"))
 
 
-_DEFINED = _define_classes()
-SavedModel = _DEFINED["SavedModel"]
-FingerprintDef = _DEFINED["FingerprintDef"]
+SavedModel = _define_class()
 
 
 def cannot_save(text: str, hint: str = "") -> OpError:
@@ -148,7 +120,6 @@ def read_saved_model(folder: str) -> Any:
 
 __all__ = [
     "AssetFileDef",
-    "FingerprintDef",
     "SavedModel",
     "SavedObjectGraph",
     "SignatureDef",

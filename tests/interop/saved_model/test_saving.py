@@ -172,6 +172,23 @@ def test_damaged_folders(tmp_path):
         tf.saved_model.load(folder)
 
 
+def test_fingerprints(tmp_path):
+    """A file as TensorFlow 2.21 writes it, damaged ones, and talweg's."""
+    read = tf.saved_model.experimental.read_fingerprint
+    numbers = (2**64 - 1, 2, 3, 300, 5)
+    whole = b"\x08" + 9 * b"\xff" + b"\x01\x10\x02\x18\x03 \xac\x02(\x052\x02\x08\x04:\x01u"
+    (tmp_path / "fingerprint.pb").write_bytes(whole)
+    assert read(tmp_path) == tf.saved_model.experimental.Fingerprint(*numbers)
+    assert read(tmp_path).version == 4
+    for damaged in (whole[:5], whole[:-1], b"\xff" * 20):
+        (tmp_path / "fingerprint.pb").write_bytes(damaged)
+        with pytest.raises(RuntimeError, match="SavedModel Fingerprint Error"):
+            read(tmp_path)
+    saved(scale(), tmp_path)
+    own = read(tmp_path / "model")
+    assert own.version == 4 and own.checkpoint_hash == 0 and all(own._numbers()[:4])
+
+
 def test_tags_and_options(tmp_path):
     options = tf.saved_model.SaveOptions(extra_tags=["fast"], experimental_skip_saver=True)
     loaded = saved(scale(), tmp_path, options=options)
