@@ -2,7 +2,8 @@
 
 The derived body, reverse or forward, is traced once for each pattern of given and wanted cotangents
 and kept with the body, so a training step costs two runs and no tracing.  `Derived.inner` are the
-values of the original run that it needs: a call under a tape keeps exactly these.
+values of the original run that it needs: a call under a tape keeps exactly these.  For its usual
+reverse they are chosen (`trace/rematerialization.py`).
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from talweg.prims.state import after
 from talweg.trace.bodies import BodyGraph, aval_of
 from talweg.trace.control_rules import nodes_in, seed_cotangents, zeros_like
 from talweg.trace.derived import InnerValues, View
+from talweg.trace.rematerialization import choose_residuals
 from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import densify
 
+USUAL = ("usual reverse",)  # its key among the programs of a body
 _turn = Turn()  # whoever derives a body from another has it
 
 
@@ -43,14 +46,20 @@ class DerivedCall:
 
     __slots__ = ("__weakref__", "body", "captured", "inner", "pairs", "present", "sources")
 
-    def __init__(self, body: Body, name: str, nodes: tuple[Any, ...]):
+    def __init__(
+        self,
+        body: Body,
+        name: str,
+        nodes: tuple[Any, ...],
+        residuals: frozenset[Node] | None = None,
+    ):
         self.sources: list[tuple] = []
         self.pairs: list = []
         before = dispatch.context.base
         dispatch.context.base = None
         try:
             graph = BodyGraph(f"{body.name}_{name}")
-            inner = InnerValues(body, [], None, len(body.inputs), nodes)
+            inner = InnerValues(body, [], None, len(body.inputs), nodes, residuals)
             graph.run(lambda: self.trace(graph, inner))
         finally:
             dispatch.context.base = before
@@ -113,13 +122,23 @@ class DerivedCall:
 
 
 class Reverse(DerivedCall):
-    """The reverse of a body for cotangents of some outputs and inner values."""
+    """The reverse of a body for cotangents of some outputs and inner values.
 
-    __slots__ = ("given", "parts", "wanted")
+    residuals: what the call has kept, if that was chosen, and not all that the rules use.
+    """
 
-    def __init__(self, body: Body, given: tuple, wanted: tuple, parts: tuple):
-        self.given, self.wanted, self.parts = given, wanted, parts
-        super().__init__(body, "reverse", parts)
+    __slots__ = ("given", "parts", "residuals", "wanted")
+
+    def __init__(
+        self,
+        body: Body,
+        given: tuple,
+        wanted: tuple,
+        parts: tuple,
+        residuals: frozenset[Node] | None,
+    ):
+        self.given, self.wanted, self.parts, self.residuals = given, wanted, parts, residuals
+        super().__init__(body, "reverse", parts, residuals)
 
     def trace(self, graph: BodyGraph, inner: InnerValues) -> list:
         view = self._view(graph, inner)
@@ -186,17 +205,39 @@ def _derive_once(body: Body, key: tuple, make: Callable[[], Any]) -> Any:
     return found
 
 
-def reverse_of(body: Body, given: tuple, wanted: tuple, parts: tuple = ()) -> Reverse:
+def reverse_of(
+    body: Body,
+    given: tuple,
+    wanted: tuple,
+    parts: tuple = (),
+    residuals: frozenset[Node] | None = None,
+) -> Reverse:
     """Return the reverse of a body for a pattern of cotangents, built once."""
-    key = ("reverse", given, wanted, parts)
-    return _derive_once(body, key, lambda: Reverse(body, given, wanted, parts))
+    key = ("reverse", given, wanted, parts, residuals)
+    return _derive_once(body, key, lambda: Reverse(body, given, wanted, parts, residuals))
 
 
 def usual_reverse(body: Body) -> Reverse | None:
     """Return the reverse for cotangents of all results; None without differentiable ones."""
     given = tuple([i for i, n in enumerate(body.outputs) if n.aval.dtype.is_differentiable])
     wanted = tuple([i for i, n in enumerate(body.inputs) if n.aval.dtype.is_differentiable])
-    return reverse_of(body, given, wanted) if given and wanted else None
+    if not given or not wanted:
+        return None
+
+    def make() -> Reverse:
+        reverse = reverse_of(body, given, wanted)
+        residuals = choose_residuals(body, reverse.body, reverse.sources)
+        return reverse_of(body, given, wanted, (), residuals)
+
+    return _derive_once(body, USUAL, make)
+
+
+def _chosen_residuals(history: object, body: Body) -> frozenset[Node] | None:
+    """Return the residuals that were chosen for the call of this history, if it kept no more."""
+    usual = body.programs.get(USUAL)
+    if usual is None or usual.residuals is None or _all_is_kept(history, body):
+        return None
+    return usual.residuals
 
 
 def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
@@ -250,7 +291,8 @@ def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body, wanted: list) -> l
     parts = _parts(body, g_history, z[-1], operands)
     given = tuple([i for i, part in enumerate(seeds) if part is not None])
     places = tuple([i for i, want in enumerate(wanted) if want])
-    reverse = reverse_of(body, given, places, tuple(parts))
+    residuals = _chosen_residuals(z[-1], body)
+    reverse = reverse_of(body, given, places, tuple(parts), residuals)
     usual = tuple([i for i, x in enumerate(z[:-1]) if x.dtype.is_differentiable])
     if given != usual and not parts and not _all_is_kept(z[-1], body):
         # Only what the usual reverse needs was kept; it takes zeros for results that nobody used.
@@ -259,7 +301,7 @@ def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body, wanted: list) -> l
             zeros_like(z[i]) if i in given and seed is None else seed
             for i, seed in enumerate(seeds)
         ]
-        reverse = reverse_of(body, given, places)
+        reverse = reverse_of(body, given, places, (), residuals)
     values = {("g", i): densify(seeds[i]) for i in given}
     values.update({("part", node): densify(part) for node, part in parts.items()})
     return _after_call(reverse.apply(values, operands, z[-1], body)[:-1], z, body)

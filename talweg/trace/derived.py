@@ -2,7 +2,8 @@
 
 A rule is shown values of the derived body.  `View` makes them: an input captured from outside is
 that value; a constant and what costs nothing is made again; everything else is the value that the
-operation kept, so nothing runs twice.  What no rule uses in the end is not kept.
+operation kept, so nothing runs twice.  What no rule uses in the end is not kept.  Where the
+residuals were chosen (`trace/rematerialization.py`), what is none of them is made again, too.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from talweg.graph.graph import Graph
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 from talweg.graph.symbol import Symbol
+from talweg.graph.walk import postorder
 from talweg.prims.state import ensure_dims
 from talweg.trace.bodies import BodyGraph
+from talweg.trace.rematerialization import is_repeatable
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import jvp_of
 
@@ -43,11 +46,18 @@ class InnerValues:
     """The inner values of one body, as rules of the enclosing operation see them."""
 
     def __init__(
-        self, body: Body, operands: list, history: object, carried: int, asked: list | tuple = ()
+        self,
+        body: Body,
+        operands: list,
+        history: object,
+        carried: int,
+        asked: list | tuple = (),
+        residuals: frozenset[Node] | None = None,
     ):
         self.body, self.operands, self.history = body, operands, history
         self.nodes = body.nodes_with(asked)  # `asked`: inner nodes that get cotangents
         self.carried = carried  # how many inputs change from iteration to iteration
+        self.residuals = residuals  # all that is kept; None: whatever rules use
         self.handles = Handles(body)
         self.kept: dict[Node, Symbol] = {}
         self.position = {node: i for i, node in enumerate(body.inputs)}
@@ -132,10 +142,25 @@ class View:
 
     def __call__(self, node: Node) -> Symbol:
         """Return the value of an inner node."""
-        found = self.made.get(node)
-        if found is None:
-            found = self.made[node] = self._make(node)
-        return found
+        if node not in self.made:
+            needed: dict[Node, None] = {}
+            postorder([node], needed, self._made_first)
+            for each in needed:
+                if each not in self.made:
+                    self.made[each] = self._make(each)
+        return self.made[node]
+
+    def _made_first(self, node: Node) -> tuple:
+        return node.operands if node not in self.made and self._is_repeated(node) else ()
+
+    def _is_repeated(self, node: Node) -> bool:
+        """Return whether a node is computed again here."""
+        if node in self.inner.position or node.prim.role is Role.CONSTANT:
+            return False
+        if Trait.CHEAP_TO_REPEAT in node.prim.traits and not node.table.extra.get(node):
+            return True
+        residuals = self.inner.residuals
+        return residuals is not None and node not in residuals and is_repeatable(node)
 
     def _make(self, node: Node) -> Symbol:
         inner, graph = self.inner, self.graph
@@ -144,7 +169,7 @@ class View:
             return self.claim(node, graph.own(inner.operands[place]))
         if node.prim.role is Role.CONSTANT:
             return graph.constant(node.params["value"].array)
-        if Trait.CHEAP_TO_REPEAT in node.prim.traits and not node.table.extra.get(node):
+        if self._is_repeated(node):
             return node.prim(*map(self, node.operands), **self._params(node.params))
         return self.claim(node, self.kept(node, self.expect(node)))
 

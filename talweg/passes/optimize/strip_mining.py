@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from talweg.core.dtypes import float32, float64
+from talweg.core.dtypes import DType, float32, float64
 from talweg.passes.optimize.axis_labels import (
     Labels,
     UnlabelledError,
@@ -155,13 +155,20 @@ class _Undo:
 
 def _is_seed(equation: Equation) -> bool:
     """Return whether an equation is a product with a result much larger than its operands."""
-    if equation.prim is not contract.matmul or equation.output.dtype not in (float32, float64):
+    if equation.prim is not contract.matmul:
         return False
-    value, (x, y) = equation.output, equation.inputs
-    item, matrix = value.dtype.size, math.prod(value.dims[-2:])
-    if value.size * item < limits.large or matrix * item < limits.matrix or x.dims[-1] > DEEPEST:
+    x, y = equation.inputs
+    return is_much_larger(equation.output.dims, x.dims, y.dims, equation.output.dtype, limits.large)
+
+
+def is_much_larger(dims: tuple, x: tuple, y: tuple, dtype: DType, least: int) -> bool:
+    """Return whether a product has `least` bytes, and many more than its operands of dims x, y."""
+    if dtype not in (float32, float64) or x[-1] > DEEPEST:
         return False
-    return value.size >= limits.ratio * (x.size + y.size)
+    size, matrix = math.prod(dims), math.prod(dims[-2:])
+    if size * dtype.size < least or matrix * dtype.size < limits.matrix:
+        return False
+    return size >= limits.ratio * (math.prod(x) + math.prod(y))
 
 
 class StripRegion:
