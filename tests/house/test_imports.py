@@ -7,10 +7,11 @@ of a function, in a tool that no test runs, would be missed until somebody runs 
 from __future__ import annotations
 
 import ast
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.house.sources import Source, source_of
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ("talweg", "tests", "tools", "benchmarks")
@@ -25,42 +26,20 @@ def find_module(name: str) -> Path | None:
     return path if path.is_dir() else None
 
 
-class Names:
-    """What a module defines anywhere, and its imports."""
-
-    def __init__(self, tree: ast.Module):
-        self.defined: set[str] = set()
-        self.imports: list[ast.ImportFrom] = []
-        for node in ast.walk(tree):
-            kind = type(node)
-            if kind in (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef):
-                self.defined.add(node.name)
-            elif kind is ast.Name and type(node.ctx) is ast.Store:
-                self.defined.add(node.id)
-            elif kind in (ast.Import, ast.ImportFrom):
-                self.defined |= {(a.asname or a.name).split(".")[0] for a in node.names}
-                if kind is ast.ImportFrom:
-                    self.imports.append(node)
-
-
-@cache
-def names_in(path: Path) -> Names:
-    return Names(ast.parse(path.read_text(encoding="utf-8")))
-
-
 def is_absent(module: str, name: str) -> bool:
     """Whether a module is certain to have no such name."""
     path = find_module(module)
     if path is None or find_module(f"{module}.{name}") is not None:
         return path is None
-    return path.is_file() and not {name, "__getattr__"} & names_in(path).defined
+    return path.is_file() and not {name, "__getattr__"} & source_of(path).defined
 
 
-def absent_imports(names: Names) -> list[str]:
+def absent_imports(source: Source) -> list[str]:
     """The imports of a file that name what is not there."""
     return [
         f"line {node.lineno}: from {node.module} import {alias.name}"
-        for node in names.imports
+        for node in source.imports
+        if isinstance(node, ast.ImportFrom)
         if not node.level and (node.module or "").split(".")[0] in OWN
         for alias in node.names
         if is_absent(node.module or "", alias.name)
@@ -71,10 +50,10 @@ def absent_imports(names: Names) -> list[str]:
 def test_imported_names_are_there(package: str) -> None:
     found = []
     for path in sorted((ROOT / package).rglob("*.py")):
-        found += [f"{path.relative_to(ROOT)}, {text}" for text in absent_imports(names_in(path))]
+        found += [f"{path.relative_to(ROOT)}, {text}" for text in absent_imports(source_of(path))]
     assert not found, "\n".join(found)
 
 
 def test_an_absent_name_is_seen() -> None:
     tree = ast.parse("def f():\n    from talweg.prims.rows import in_front, no_such_name")
-    assert absent_imports(Names(tree)) == ["line 2: from talweg.prims.rows import no_such_name"]
+    assert absent_imports(Source(tree)) == ["line 2: from talweg.prims.rows import no_such_name"]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.sources import Source, imported_modules, source_of
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "talweg"
 LAYERS = [
@@ -37,17 +39,6 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def imports(tree: ast.AST) -> list[tuple[str, ast.stmt]]:
-    found: list[tuple[str, ast.stmt]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += [(alias.name, node) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.append((node.module, node))
-            found += [(f"{node.module}.{alias.name}", node) for alias in node.names]
-    return found
-
-
 def layer(module: str) -> int | None:
     parts = module.split(".")
     if parts[0] == "talweg" and len(parts) > 1 and parts[1] in LAYERS:
@@ -63,60 +54,60 @@ def packages() -> dict[str, list[Path]]:
     return found
 
 
-def upward_imports(path: Path, tree: ast.Module) -> list[str]:
+def upward_imports(path: Path, source: Source) -> list[str]:
     """Imports from a higher layer."""
     own = layer(".".join(path.relative_to(ROOT).with_suffix("").parts))
     if own is None:
         return []
-    upward = [module for module, _ in imports(tree) if (layer(module) or 0) > own]
+    modules = [module for node in source.imports for module in imported_modules(node)]
+    upward = [module for module in modules if (layer(module) or 0) > own]
     return [f"{name_of(path)} imports from a higher layer: {module}" for module in upward]
 
 
-def hidden_imports(path: Path, tree: ast.Module) -> list[str]:
+def hidden_imports(path: Path, source: Source) -> list[str]:
     """Imports inside of functions, but of optional or heavy packages (and api's own lazy table)."""
-    top = {id(node) for node in tree.body}
-    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
-    inside = [pair for function in functions for pair in imports(function)]
     return [
         f"{name_of(path)}: import of {module}"
-        for module, node in inside
-        if id(node) not in top
-        and module.split(".")[0] not in LAZY
-        and not module.startswith("talweg.api.table")
+        for node in source.hidden
+        for module in imported_modules(node)
+        if module.split(".")[0] not in LAZY and not module.startswith("talweg.api.table")
     ]
 
 
-def oversizes(path: Path, tree: ast.Module) -> list[str]:
+def oversizes(path: Path, source: Source) -> list[str]:
     """What is too long: the file, a line, a function."""
     lines = path.read_text().splitlines()
     found = [f"{name_of(path)} has {len(lines)} lines"] if len(lines) > 500 else []
     found += [f"{name_of(path)}:{n} is too long" for n, x in enumerate(lines, 1) if len(x) > 100]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 70:
-            found.append(f"{name_of(path)}: {node.name} has more than 70 lines")
+    for name, first, last in source.functions:
+        if last - first >= 70:
+            found.append(f"{name_of(path)}: {name} has more than 70 lines")
     return found
 
 
-def silence(path: Path, tree: ast.Module) -> list[str]:
+def silence(path: Path, source: Source) -> list[str]:
     """A module that does not say what it is for."""
-    return [] if ast.get_docstring(tree) else [f"{name_of(path)} has no docstring"]
+    return [] if source.docstring else [f"{name_of(path)} has no docstring"]
 
 
 @pytest.mark.parametrize("package", packages())
 def test_the_files_of_a_package_keep_the_rules(package):
     broken = []
     for path in packages()[package]:
-        tree = ast.parse(path.read_text())
         for rule in (upward_imports, hidden_imports, oversizes, silence):
-            broken += rule(path, tree)
+            broken += rule(path, source_of(path))
     assert not broken, "\n".join(broken)
+
+
+def read(text: str) -> Source:
+    return Source(ast.parse(text))
 
 
 def test_the_rules_see_what_breaks_them():
     path = PACKAGE / "core" / "errors.py"
-    tree = ast.parse("from talweg.eager import tape\ndef f():\n    import talweg.api" + "\n" * 3)
-    assert len(upward_imports(path, tree)) == 3 and len(hidden_imports(path, tree)) == 1
-    assert oversizes(path, ast.parse("def f():\n" + "    x\n" * 70)) and silence(path, tree)
+    short = read("from talweg.eager import tape\ndef f():\n    import talweg.api" + "\n" * 3)
+    assert len(upward_imports(path, short)) == 3 and len(hidden_imports(path, short)) == 1
+    assert oversizes(path, read("def f():\n" + "    x\n" * 70)) and silence(path, short)
 
 
 def test_import_loads_only_numpy():

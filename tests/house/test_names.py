@@ -39,6 +39,7 @@ def known() -> frozenset[str]:
     constructs = {
         text
         for path in FILES
+        if "Construct(" in path.read_text("utf-8")
         for call in calls(tree_of(path), "Construct")
         for text in texts(call.args[0], path)
     }
@@ -143,9 +144,9 @@ def found_in(path: Path) -> frozenset[tuple[str, int]]:
 
 def compared(path: Path) -> Iterator[tuple[str, int]]:
     """Texts that names of primitives are compared with or looked up in, with their lines."""
-    scopes = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)]
-    for scope in [*scopes, tree_of(path)]:
-        aliases = aliases_in(scope) if isinstance(scope, ast.FunctionDef) else set()
+    functions = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)]
+    scopes = [(scope, aliases) for scope in functions if (aliases := aliases_in(scope))]
+    for scope, aliases in [*scopes, (tree_of(path), set())]:  # which has the others' rest
         for node in ast.walk(scope):
             sides: list[ast.expr] = []
             if isinstance(node, ast.Compare):

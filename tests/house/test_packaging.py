@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import talweg as tf
+from tests.house.sources import imported_modules, source_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -91,11 +92,10 @@ def test_no_private_modules_of_the_standard_library():
     """They differ from version to version of Python."""
     for package in ("talweg", "talweg_pytest"):
         for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-                if isinstance(node, ast.ImportFrom) and node.level == 0:
-                    modules = [f"{node.module}.{each.name}" for each in node.names]
-                for module in modules:
+            for node in source_of(path).imports:
+                if isinstance(node, ast.ImportFrom) and node.level:
+                    continue
+                for module in imported_modules(node):
                     top, *rest = module.split(".")
                     standard = top in sys.stdlib_module_names and top != "__future__"
                     hidden = any(part.startswith("_") for part in (top, *rest))

@@ -28,10 +28,13 @@ GUIDES = (
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def checked(folder, mode, **rules):
+UNTYPED = ("MissingTypeStubs", "UnknownMemberType", "UnknownVariableType")
+AS_AT_A_PROMPT = dict.fromkeys(("reportUnusedExpression", "reportRedeclaration"), False)
+
+
+def pyright_errors(folder):
     """What pyright says of the files in a folder: (name, line, message) of every error."""
-    settings = {"typeCheckingMode": mode, "extraPaths": [str(ROOT)], **rules}
-    settings |= {"reportUnusedExpression": False, "reportRedeclaration": False}
+    settings = {"typeCheckingMode": "basic", "extraPaths": [str(ROOT)], **AS_AT_A_PROMPT}
     config = folder / "pyrightconfig.json"
     config.write_text(json.dumps(settings))
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]
@@ -39,10 +42,35 @@ def checked(folder, mode, **rules):
     report = json.loads(found.stdout)
     assert report["summary"]["filesAnalyzed"] == len(list(folder.glob("*.py"))), found.stdout
     return [
-        (Path(each["file"]).name, each["range"]["start"]["line"] + 1, each["message"])
+        (Path(each["file"]).stem, each["range"]["start"]["line"] + 1, each["message"])
         for each in report["generalDiagnostics"]
         if each["severity"] == "error"
     ]
+
+
+def strict(text, *lenient):
+    """A program that pyright is to check in strict mode, but for some rules; its lines stay."""
+    rules = [f"{name}=false" for name in (*AS_AT_A_PROMPT, *[f"report{name}" for name in lenient])]
+    return f"{text}\n# pyright: {', '.join(['strict', *rules])}\n"
+
+
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory):
+    """What one pyright says of all programs, since each would read talweg's stubs anew."""
+    folder = tmp_path_factory.mktemp("programs")
+    programs = {module_of(name): program_of(name) for name in GUIDES}
+    programs |= {name: (HERE / f"{name}.py").read_text() for name in ("program", "wrong")}
+    programs["unmarked"] = programs["marked"] = "def f(x):\n    return x\n"
+    programs["digits"] = strict((ROOT / "examples/digits.py").read_text(), *UNTYPED)
+    for name in ("program", "readme_program", "marked"):
+        programs[name] = strict(programs[name])
+    for name, text in programs.items():
+        (folder / f"{name}.py").write_text(text)
+    return pyright_errors(folder)
+
+
+def in_modules(errors, *names):
+    return [each for each in errors if each[0] in names]
 
 
 def marked_lines():
@@ -62,14 +90,12 @@ def program_of(guide):
     return "".join(lines)
 
 
-def test_a_users_program_in_strict_mode(tmp_path):
-    for name in ("program", "wrong"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.py").write_text((HERE / f"{name}.py").read_text())
-    (tmp_path / "program" / "readme_program.py").write_text(program_of("README"))
-    assert checked(tmp_path / "program", mode="strict") == []
-    found = checked(tmp_path / "wrong", mode="basic")
+def test_a_users_program_in_strict_mode(errors):
+    assert in_modules(errors, "program", "readme_program") == []
+    found = in_modules(errors, "wrong")
     assert sorted({line for _, line, _ in found}) == marked_lines(), found
+    # the mark that makes it strict is understood, and concerns its own file
+    assert in_modules(errors, "marked") and not in_modules(errors, "unmarked")
 
 
 def module_of(guide):
@@ -77,18 +103,14 @@ def module_of(guide):
     return f"{guide.lower().replace('/', '_')}_program"
 
 
-def test_the_programs_of_the_guides(tmp_path):
-    for name in GUIDES:
-        (tmp_path / f"{module_of(name)}.py").write_text(program_of(name))
-    assert checked(tmp_path, mode="basic") == []
+def test_the_programs_of_the_guides(errors):
+    assert in_modules(errors, *map(module_of, GUIDES)) == []
 
 
-def test_an_example_in_strict_mode(tmp_path):
+def test_an_example_in_strict_mode(errors):
     """Matplotlib says of no keyword what it is, and scikit-learn has no types: the rest is strict.
     What pyright makes of Keras, which has none either, is not asked."""
-    (tmp_path / "digits.py").write_text((ROOT / "examples/digits.py").read_text())
-    untyped = ("MissingTypeStubs", "UnknownMemberType", "UnknownVariableType")
-    assert checked(tmp_path, "strict", **{f"report{name}": False for name in untyped}) == []
+    assert in_modules(errors, "digits") == []
 
 
 def test_mypy(tmp_path):

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason="the third executor is an extra")
 
-from tests.execute.xla.processes import ROOT, environment
+from tests.execute.xla.processes import Program
 
 KILLED = -9
 
@@ -33,28 +31,26 @@ def free_ports(count):
 def workers(job, executor, folder):
     """What two workers give, and their exit codes."""
     ports = ",".join(map(str, free_ports(2)))
-    module = "tests.execute.xla.cluster_programs"
     started = [
-        subprocess.Popen(
-            [sys.executable, "-m", module, job, str(number), ports, str(folder)],
-            cwd=ROOT,
-            env=environment(TALWEG_EXECUTOR=executor),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+        Program(
+            folder / f"{job}-{number}",
+            "cluster_programs",
+            *(job, str(number), ports, str(folder)),
+            TALWEG_EXECUTOR=executor,
         )
         for number in range(2)
     ]
     found = []
     try:
-        for process in started:
-            out, err = process.communicate(timeout=900)
-            lines = [line for line in out.splitlines() if line.startswith("{")]  # gloo prints, too
-            assert process.returncode in (0, KILLED), err[-3000:]
-            found.append((process.returncode, json.loads(lines[-1]) if lines else None))
+        for program in started:
+            code = program.wait(900)
+            assert code in (0, KILLED), program.errors.read_text()[-3000:]
+            out = program.output.read_text().splitlines()
+            lines = [line for line in out if line.startswith("{")]  # gloo prints, too
+            found.append((code, json.loads(lines[-1]) if lines else None))
     finally:
-        for process in started:
-            process.kill()
+        for program in started:
+            program.kill()
     return found
 
 

@@ -20,8 +20,8 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def said():
-    return answer_of("mesh_programs")
+def said(tmp_path_factory):
+    return answer_of("mesh_programs", tmp_path_factory.mktemp("program"))
 
 
 @pytest.mark.parametrize("name", ["data", "model", "both", "eager", "tape outside"])

@@ -26,9 +26,9 @@ IN_TURN = ("steps_in_python", "uneven_batches")
 
 
 @pytest.fixture(scope="module")
-def results():
+def results(tmp_path_factory):
     """What the programs gave, by name and number of devices, and what is said of 8."""
-    return answer_of("replica_programs")
+    return answer_of("replica_programs", tmp_path_factory.mktemp("program"))
 
 
 @pytest.mark.parametrize("count", ["2", "8"])

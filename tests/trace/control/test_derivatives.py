@@ -71,6 +71,8 @@ def test_orders_and_modes(program):
         assert wanted == pytest.approx(estimated, rel=1e-6, abs=1e-6)
         before = after
         for modes in itertools.product(MODES, repeat=order):
+            if set(modes) == {"reverse"}:
+                continue  # that is `after`
             found = in_graph(derived(program, modes), (VALUE,))[0]
             assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12), modes
 
