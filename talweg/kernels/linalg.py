@@ -238,6 +238,21 @@ def matrix_inverse(x: np.ndarray) -> Any:
     return result
 
 
+def inverse_or_nan(x: np.ndarray) -> Any:
+    """Return x⁻¹; NaN for a singular matrix."""
+    try:
+        return _invert_all(x).astype(x.dtype, copy=False)
+    except np.linalg.LinAlgError:
+        return each(_inverse_or_nan, x, x.shape[-2:])
+
+
+def _inverse_or_nan(x: np.ndarray) -> Any:
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        return np.nan
+
+
 def cofactors(x: np.ndarray) -> Any:
     """Return det(x) x⁻ᵀ, by singular values where x⁻¹ does not exist."""
     try:
