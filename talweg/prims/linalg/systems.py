@@ -16,6 +16,7 @@ from talweg.core.dtypes import INEXACT, bfloat16, complex64, float32
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.core.shapes import broadcast_dims
+from talweg.kernels import inverses
 from talweg.kernels import linalg as kernels
 from talweg.kernels.factorizations import cholesky_factor
 from talweg.prims.complex import complex_, conj, imag, real
@@ -116,7 +117,7 @@ class unchecked_inverse:
 
     operands = "x"
     infer = square_infer("inv")
-    numpy = kernels.widen_kernel(kernels.inverse_or_nan)
+    numpy = kernels.widen_kernel(inverses.inverse_or_nan)
     vjp, jvp = _inverse_vjp, _inverse_jvp
     batch = LEADING
     memory = "library"
@@ -137,7 +138,7 @@ class inverse:
     operands = "x"
     tf_type = "MatrixInverse"
     infer = square_infer("inv")
-    numpy = kernels.widen_kernel(kernels.matrix_inverse)
+    numpy = kernels.widen_kernel(inverses.matrix_inverse)
     vjp, jvp = _inverse_vjp, _inverse_jvp
     batch = LEADING
     memory = "library"
@@ -172,7 +173,7 @@ class cofactor:
 
     operands = "x"
     infer = square_infer("det")
-    numpy = kernels.widen_kernel(kernels.cofactors, 16)
+    numpy = kernels.widen_kernel(inverses.cofactors, 16)
 
     def vjp(g, z, x):
         h = adjoint(inverse(x))
