@@ -71,7 +71,7 @@ def _infer(name: str, accepts: frozenset[DType]):
     return infer
 
 
-def _rows(x: np.ndarray, ids, count: object, name: object):
+def _rows(x: np.ndarray, ids, count: int, name: object):
     """Return data and ids with the rows that take part: x [n, ...], ids [n]; all ids in range."""
     if ids.ndim != 1:
         x, ids = x.reshape(ids.size, *x.shape[ids.ndim :]), ids.reshape(-1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -117,11 +118,9 @@ def _cholesky(a: Matrix) -> Matrix:
 
     The lower triangle is NaN where a pivot is not positive.
     """
-    sizes = range(len(a))
-    fits = None
+    sizes, positive = range(len(a)), []
     for j in sizes:
-        positive = s.greater(a[j][j], 0.0)
-        fits = positive if fits is None else s.logical_and(fits, positive)
+        positive.append(s.greater(a[j][j], 0.0))
         root = s.sqrt(a[j][j])
         a[j][j] = root
         for i in sizes[j + 1 :]:
@@ -129,5 +128,5 @@ def _cholesky(a: Matrix) -> Matrix:
         for k in sizes[j + 1 :]:
             for i in sizes[k:]:
                 a[i][k] = a[i][k] - a[i][j] * a[k][j]
-    zero = const(0.0, float64)
+    fits, zero = reduce(s.logical_and, positive), const(0.0, float64)
     return [[zero if j > i else s.select(fits, a[i][j], np.nan) for j in sizes] for i in sizes]
