@@ -57,10 +57,10 @@ def _lower(
     element = InlineOperand(Inliner(builder.load_stored), x)
     wide = [[s.cast(element(*index, i, j), float64) for j in sizes] for i in sizes]
     result, buffer = steps(wide), builder.buffer_of(value)
-    places = [(*index, i, j) for i in sizes for j in sizes] if value.dims == x.dims else [index]
+    offsets = [index] if value.dims == lead else [(*index, i, j) for i in sizes for j in sizes]
     stores = [
-        Store(buffer, flat(place, value.dims), s.cast(number, value.dtype))
-        for place, number in zip(places, chain(*result))
+        Store(buffer, flat(offset, value.dims), s.cast(number, value.dtype))
+        for offset, number in zip(offsets, chain(*result))
     ]
     kernel = Kernel(name, plain_loops([matrix], stores), [equation.prim.name])
     kernel.node = equation.node
