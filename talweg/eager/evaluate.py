@@ -30,6 +30,10 @@ verifying.get()
 
 def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
     """Run `prim` on eager tensors (and, beside them, Python scalars)."""
+    if prim.elementwise and not params and len(operands) == 1:
+        result = _apply_to_one(prim, operands[0])
+        if result is not None:
+            return result
     if prim.effect is not None and prim.effect in STRUCTURED:
         return structured.evaluate_structured(prim, operands, params)
     plain = dispatch.state.plain
@@ -76,6 +80,26 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 
 
 _new = object.__new__
+
+
+def _apply_to_one(prim: Primitive, x: Any) -> Any:
+    """Return an elementwise function of one tensor; None where more is to be asked.
+
+    It is for most calls: of a dtype that was accepted before, and nothing to be compiled.
+    """
+    plain = dispatch.state.plain
+    if type(x) is not plain or verifying.value:
+        return None
+    array = x._array
+    if array.dtype not in prim.known or array.size >= thresholds[prim]:
+        return None
+    try:
+        result = run(prim.numpy, array)
+    except Exception as error:  # noqa: BLE001
+        result = sort_out(prim, [array], {}, error)
+    tensor = _new(plain)
+    tensor._array = result
+    return tensor
 
 
 def _verify(prim: Primitive, arrays: list, params: dict, result: Any) -> None:

@@ -74,7 +74,10 @@ def avals_of(arrays: list) -> list[Aval]:
 
 
 def is_plain(prim: Primitive, arrays: list) -> bool:
-    """Return whether all operands of an elementwise primitive have one dtype that it accepts."""
+    """Return whether all operands of an elementwise primitive have one dtype that it accepts.
+
+    Such a dtype is noted in `prim.known`.
+    """
     dtype = None
     for array in arrays:
         if type(array) in _PYTHON_NUMBERS:
@@ -83,7 +86,10 @@ def is_plain(prim: Primitive, arrays: list) -> bool:
             dtype = array.dtype
         elif array.dtype is not dtype:
             return False
-    return of_numpy(dtype) in prim.accepts  # type: ignore[arg-type]
+    if dtype is None or of_numpy(dtype) not in prim.accepts:  # type: ignore[operator]
+        return False
+    prim.known.add(dtype)
+    return True
 
 
 def check(prim: Primitive, arrays: list, params: dict) -> None:

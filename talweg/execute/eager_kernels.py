@@ -57,14 +57,22 @@ class Thresholds(dict["Primitive", float]):
         kernel, memory = prim.numpy, prim.memory
         if memory == "window":
             least: float = 0
+        elif memory == "scatter":
+            least = 1  # NumPy's calls for the smallest ones take longer than machine code
         elif memory not in LOOKED_AT:
             least = UNBOUNDED
-        elif memory == "library" or _is_ufunc(kernel):
+        elif _is_of_a_library(prim) or _is_ufunc(kernel):
             least = LARGE
         else:
             least = MIDDLING
         self[prim] = least
         return least
+
+
+def _is_of_a_library(prim: Primitive) -> bool:
+    """Return whether a kernel is a library's, and compiled code would be a product at most."""
+    own = "expand" in prim.lowering or prim.lowering.get("call", "matmul") != "matmul"
+    return prim.memory == "library" and not own
 
 
 def _is_ufunc(kernel: Any) -> bool:

@@ -26,5 +26,5 @@ def transform(name: str, x: np.ndarray, **parameters: object) -> np.ndarray:
 def _transform(x: np.ndarray, *, name: str, **parameters: object) -> np.ndarray:
     from scipy import fft
 
-    workers = threads.get() or count_cores()
-    return getattr(fft, name)(x, workers=workers if x.size >= LARGE else None, **parameters)
+    workers = (threads.get() or count_cores()) if x.size >= LARGE else None  # counting reads files
+    return getattr(fft, name)(x, workers=workers, **parameters)

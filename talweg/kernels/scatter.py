@@ -26,6 +26,19 @@ FEW = 1 << 11  # numbers that `ufunc.at` combines before anything else has begun
 KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes nothing
 
 
+_UNSIGNED = {np.dtype(f"i{n}"): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+
+
+def are_inside(indices: np.ndarray, size: int) -> bool:
+    """Return whether all indices are in [0, size); in one pass, as negative ones look large."""
+    if not indices.size:
+        return True
+    unsigned = _UNSIGNED.get(indices.dtype)
+    if unsigned is not None:
+        return bool(np.maximum.reduce(indices.view(unsigned), None) < size)
+    return bool(indices.min() >= 0 and indices.max() < size)  # of another order of bytes
+
+
 def zeros(shape: tuple, dtype: np.dtype) -> np.ndarray:
     """Return zeros; empty strings for strings."""
     return np.full(shape, b"", object) if dtype.kind == "O" else np.zeros(shape, dtype)

@@ -46,8 +46,8 @@ def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
         packed.sort(-1)
         return np.bitwise_and(packed, PLACE, out=packed)
     if not descending:
-        return np.argsort(x, -1, kind="stable")
-    return x.shape[-1] - 1 - np.argsort(x[..., ::-1], -1, kind="stable")[..., ::-1]
+        return x.argsort(-1, "stable")
+    return x.shape[-1] - 1 - x[..., ::-1].argsort(-1, "stable")[..., ::-1]
 
 
 def first_places(x: np.ndarray, count: int, descending: bool) -> np.ndarray:

@@ -21,7 +21,7 @@ from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.roles import Trait
 from talweg.core.value import IndexedSlices
-from talweg.kernels.scatter import combine_rows, zeros
+from talweg.kernels.scatter import are_inside, combine_rows, zeros
 from talweg.prims.layout import batch_to_front, broadcast_to, concat, reshape
 
 INDEX = frozenset({int16, int32, int64})
@@ -39,7 +39,7 @@ def check_index(name: str, dtype):
 
 def check_range(name: str, indices: np.ndarray, size):
     """Raise InvalidArgumentError that names the first index outside [0, size)."""
-    if indices.size and (indices.min() < 0 or indices.max() >= size):
+    if not are_inside(indices, size):
         bad = tuple(np.argwhere((indices < 0) | (indices >= size))[0])
         raise invalid(
             "TW206",
@@ -86,7 +86,7 @@ def _gather(x, i: np.ndarray, *, axis: int, batch_dims: int):
     size = x.shape[axis]
     check_range("gather", i, size)
     if batch_dims == 0:
-        found = np.take(x, i, axis)
+        found = x.take(i, axis)
         return found if isinstance(found, (np.ndarray, np.generic)) else np.array(found, object)
     dims = (*x.shape[:axis], *i.shape[batch_dims:], *x.shape[axis + 1 :])
     batches, outer, inner = _split_dims(x.shape, axis, batch_dims)

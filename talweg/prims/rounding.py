@@ -80,11 +80,16 @@ class next_after:
 # -- whole quotients and remainders
 
 
+def _is_integer(x: int | np.generic | np.ndarray) -> bool:
+    return x.dtype.kind in "iu" if isinstance(x, (np.ndarray, np.generic)) else type(x) is int
+
+
 def _are_integers(x: np.generic | np.ndarray, y: int | np.generic | np.ndarray) -> bool:
     """Return whether the operands are integers; if so, the divisor must have no zeros."""
-    if np.result_type(x, y).kind not in "iu":
+    if not (_is_integer(x) and _is_integer(y)):
         return False
-    if not np.all(y) and np.size(x):
+    zeros = y == 0 if type(y) is int else np.count_nonzero(y) < np.size(y)
+    if zeros and np.size(x):
         raise invalid("TW209", "Integer division by zero", "a divisor without zeros")
     return True
 

@@ -18,7 +18,7 @@ from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import NUMERIC, REAL, int32, int64, of_numpy
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
-from talweg.kernels.scatter import reduce_rows
+from talweg.kernels.scatter import are_inside, reduce_rows
 from talweg.kernels.sorting import stable_order
 from talweg.prims.arithmetic import cast, equal, greater_equal, logical_and, select, zeros_of
 from talweg.prims.complex import conj
@@ -71,15 +71,11 @@ def _infer(name: str, accepts: frozenset[DType]):
     return infer
 
 
-_UNSIGNED = {4: np.uint32, 8: np.uint64}
-
-
-def _rows(x: np.ndarray, ids, count: object, name: object):
+def _rows(x: np.ndarray, ids, count: int, name: object):
     """Return data and ids with the rows that take part: x [n, ...], ids [n]; all ids in range."""
     if ids.ndim != 1:
         x, ids = x.reshape(ids.size, *x.shape[ids.ndim :]), ids.reshape(-1)
-    bits = _UNSIGNED[ids.dtype.itemsize]
-    if not ids.size or np.maximum.reduce(ids.view(bits)) < count:  # negative ones look large
+    if are_inside(ids, count):
         return x, ids
     if ids.max() >= count:
         place = int(np.argmax(ids >= count))
@@ -100,10 +96,13 @@ def _segment_kernel(name: str, ufunc, start: Callable):
         x, ids = _rows(x, ids, count, name)
         if dtype.itemsize == 2 and dtype.kind not in "iu":
             x = x.astype(np.float32)
-        result = np.empty((count, *x.shape[1:]), x.dtype)
-        result[...] = start(dtype)
+        blank = start(dtype)
+        if blank == 0:
+            result = np.zeros((count, *x.shape[1:]), x.dtype)
+        else:
+            result = np.full((count, *x.shape[1:]), blank, x.dtype)
         if x.size:
-            reduce_rows(ufunc, result, ids, x, blank=start(dtype) == ufunc.identity)
+            reduce_rows(ufunc, result, ids, x, blank=blank == ufunc.identity)
         return result.astype(dtype, copy=False)
 
     return kernel
@@ -150,6 +149,23 @@ def _batch(name: str):
     return batch
 
 
+def check_order(x: np.ndarray, function: str) -> None:
+    """Raise InvalidArgumentError for ids of segments that decrease or are negative."""
+    if not x.size:
+        return
+    if x[0] < 0:
+        raise invalid("TW206", f"{function}: segment id {x[0]} at place 0 is negative", "ids >= 0")
+    falls = x[1:] < x[:-1]
+    if np.count_nonzero(falls):
+        row = int(np.argmax(falls)) + 1
+        raise invalid(
+            "TW207",
+            f"{function}: segment_ids are not sorted: {x[row]} at place {row} follows {x[row - 1]}",
+            "ids that do not decrease",
+            f"tf.math.unsorted_{function}",
+        )
+
+
 @primitive
 class sorted_ids:
     """y = x, ids of segments in order; InvalidArgumentError if one is negative or they decrease."""
@@ -162,22 +178,7 @@ class sorted_ids:
         return Aval(x.dims, x.dtype)
 
     def numpy(x: np.ndarray, *, function):
-        if not x.size:
-            return x
-        if x[0] < 0:
-            raise invalid(
-                "TW206", f"{function}: segment id {x[0]} at place 0 is negative", "ids >= 0"
-            )
-        falls = x[1:] < x[:-1]
-        if np.count_nonzero(falls):
-            row = int(np.argmax(falls)) + 1
-            raise invalid(
-                "TW207",
-                f"{function}: segment_ids are not sorted: {x[row]} at place {row} follows "
-                f"{x[row - 1]}",
-                "ids that do not decrease",
-                f"tf.math.unsorted_{function}",
-            )
+        check_order(x, function)
         return x
 
     def batch(size, batched, x, *, function):

@@ -15,6 +15,7 @@ from talweg.core.dims import differ
 from talweg.core.dtypes import int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.kernels.scatter import are_inside
 
 PLACES = NoGradient("places are integers")
 SOME = np.array([[0, 1], [1, 0]])
@@ -31,6 +32,8 @@ def _check(name: object, i, d):
 
 
 def _row_numbers(i: np.ndarray, d: np.ndarray):
+    if len(d) == 1:
+        return i[:, 0].astype(np.int64, copy=False)
     numbers = np.zeros(len(i), np.int64)
     for axis, size in enumerate(d.tolist()):  # a product of integers with the weights takes longer
         numbers *= size
@@ -40,9 +43,7 @@ def _row_numbers(i: np.ndarray, d: np.ndarray):
 
 def _are_inside(i: np.ndarray, d: np.ndarray) -> bool:
     """Return whether all places lie in a whole of shape d, axis by axis."""
-    if not i.size:
-        return True
-    return i.min() >= 0 and all(i[:, axis].max() < size for axis, size in enumerate(d.tolist()))
+    return all(are_inside(i[:, axis], size) for axis, size in enumerate(d.tolist()))
 
 
 @primitive

@@ -4,17 +4,9 @@ import numpy as np
 import pytest
 
 import talweg as tf
-from talweg.kernels import linalg
-from talweg.kernels.linalg import (
-    BLOCKED,
-    LARGE,
-    MANY,
-    SMALL,
-    cofactors,
-    determinant,
-    matrix_inverse,
-    matrix_solve,
-)
+from talweg.kernels import inverses, linalg
+from talweg.kernels.inverses import MANY, SMALL, cofactors, matrix_inverse
+from talweg.kernels.linalg import BLOCKED, LARGE, determinant, matrix_solve
 
 
 @pytest.mark.parametrize("kind", ("f4", "f8", "c8", "c16"))
@@ -72,7 +64,7 @@ def _kind(kind, random, size):
 @pytest.mark.parametrize("lead", ((MANY,), (3, MANY)))
 def test_small_inverses_are_computed_in_float64(size, lead, monkeypatch):
     """In several chunks; zeros on the diagonal need exchanges of rows."""
-    monkeypatch.setattr(linalg, "CHUNK", MANY // 2 + 3)
+    monkeypatch.setattr(inverses, "CHUNK", MANY // 2 + 3)
     x = _matrices("f4", *lead, size, size)
     x[..., ::2, 0, 0] = 0 if size > 1 else 1
     x[..., 1::3, :, :] += np.float32(1e3)
@@ -184,3 +176,21 @@ def test_determinants_that_are_not_finite_numbers():
     y = x.copy()
     y[0, 0], y[1, 1] = 1e30, 1e-30
     assert determinant(y * np.float32(1.2)) == pytest.approx(1.2**BLOCKED, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "size, kind", ((BLOCKED, "f4"), (LARGE, "f4"), (BLOCKED, "c16"), (64, "f8"))
+)
+def test_cofactors_of_large_matrices_from_one_factorization(size, kind, monkeypatch):
+    """Determinant and inverse are of the same factors; the determinant may be negative."""
+    x = _matrices(kind, 3, size, size) / np.sqrt(size).astype("f4")
+    x[1] = x[1][::-1]
+    wide = x.astype("c16" if kind == "c16" else "f8")
+    wanted = np.linalg.det(wide)[:, None, None] * np.swapaxes(np.linalg.inv(wide), 1, 2)
+    monkeypatch.setattr(inverses, "determinant", None)  # which factors once more
+    z = cofactors(x.astype(kind))
+    assert z.dtype == np.dtype(kind)
+    scale = np.abs(wanted).max((-2, -1), keepdims=True)
+    np.testing.assert_allclose(
+        z / scale, wanted / scale, rtol=0, atol=2e-4 if kind == "f4" else 1e-10
+    )

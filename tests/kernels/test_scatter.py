@@ -152,3 +152,19 @@ def test_long_runs_of_wide_rows(kernel):
     np.testing.assert_allclose(
         scatter._reduce_runs(kernel, flat, runs), kernel.reduceat(flat, runs, 0), rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("dtype", ("i1", "i2", "i4", "i8", "u1", "u4", ">i4", ">i8"))
+def test_indices_inside(dtype):
+    """Negative ones look large, whatever the dtype and the layout."""
+    plain = np.array([0, 5, 3], dtype)
+    for indices in (plain, plain[::-1], plain.reshape(3, 1), plain[:0], plain[1]):
+        assert scatter.are_inside(indices, 6)
+        assert scatter.are_inside(indices, 5) == (5 not in np.ravel(indices))
+    assert scatter.are_inside(plain, 1 << 40)
+    if np.dtype(dtype).kind == "i":
+        for least in (-1, np.iinfo(dtype).min):
+            indices = np.array([0, least, 3], dtype)
+            assert not scatter.are_inside(indices, 6)
+            assert not scatter.are_inside(indices[1], 6)
+            assert not scatter.are_inside(indices, np.iinfo(dtype).max)

@@ -342,9 +342,11 @@ def dynamic_partition(
             "data.shape beginning with partitions.shape",
         )
     parts = require_sizes(parts, parts.dims, x.dims[:rank], "dynamic_partition: partitions")
-    size = math.prod(parts.dims)
-    flat = layout.reshape(parts, shape=(size,))
-    rows = layout.reshape(x, shape=(size, *x.dims[rank:]))
+    flat, rows = parts, x
+    if rank != 1:
+        size = math.prod(parts.dims)
+        flat = layout.reshape(parts, shape=(size,))
+        rows = layout.reshape(x, shape=(size, *x.dims[rank:]))
     order = sort.argsort(flat, descending=False)
     ordered = indexing.gather(rows, order, axis=0, batch_dims=0)
     sizes_found = counts.partition_sizes(flat, count=count)

@@ -15,6 +15,7 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor, wrap
+from talweg.execute.compositions import as_one
 from talweg.prims import arithmetic, counts, guarded, rounding, segment
 from talweg.prims.layout import reshape
 from talweg.prims.reduce import reduce_max
@@ -49,7 +50,10 @@ def _check_sorted_operands(
             f"{function}: segment_ids have shape {ids.dims} and data has shape {data.dims}",
             "a vector with one id for each row of data",
         )
-    ids = segment.sorted_ids(ids, function=function)
+    if type(ids) is EagerTensor:
+        segment.check_order(ids._array, function)
+    else:
+        ids = segment.sorted_ids(ids, function=function)
     return data, ids, number_of_segments(ids)
 
 
@@ -62,13 +66,21 @@ def number_of_segments(ids: Tensor) -> SegmentCount:
     return SegmentCount(integer(top, "segment", "segment_ids") + 1, top)
 
 
-def _counts_in_order(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
-    """Count the rows of each segment like `_counts`, of sorted ids that are not negative."""
+def _counts_in_order(ids: Tensor, rank: int, count: Size, dtype: DType, least: int = 0) -> Tensor:
+    """Count the rows of each segment like `_counts`, of sorted ids that are not negative.
+
+    least: the number for segments with fewer rows.
+    """
     if type(ids) is EagerTensor:
-        rows = np.bincount(ids._array, minlength=count.size).astype(dtype.numpy_dtype)
-        return wrap(rows.reshape(-1, *(1,) * (rank - 1)))
-    total = arithmetic.cast(counts.bincount(ids, size=count.size), dtype=dtype)
-    return total if rank == 1 else reshape(total, shape=(count.size, *(1,) * (rank - 1)))
+        rows = np.bincount(ids._array, minlength=count)
+        if least:
+            rows = np.maximum(rows, least)
+        return wrap(rows.astype(dtype.numpy_dtype).reshape(-1, *(1,) * (rank - 1)))
+    total = counts.bincount(ids, size=count)
+    if least:
+        total = arithmetic.maximum(total, arithmetic.one_like(total))
+    total = arithmetic.cast(total, dtype=dtype)
+    return total if rank == 1 else reshape(total, shape=(count, *(1,) * (rank - 1)))
 
 
 def _counts(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
@@ -125,17 +137,22 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1.5, 0. , 4. ], dtype=float32)>
     """
     data, ids, count = _check_sorted_operands(data, segment_ids, "segment_mean")
-    total = segment.segment_sum(data, ids, count=count.size)
+    return _means(data, ids, count.size)
+
+
+@as_one(least=1)
+def _means(data: Tensor, ids: Tensor, count: Size) -> Any:
+    total = segment.segment_sum(data, ids, count=count)
+    rows = _counts_in_order(ids, data.ndim, count, data.dtype, least=1)
     if data.dtype in INTEGER:
-        rows = _counts_in_order(ids, data.ndim, count, data.dtype)
-        return rounding.truncate_div(total, arithmetic.maximum(rows, arithmetic.one_like(rows)))
-    return guarded.div_no_nan(total, _counts_in_order(ids, data.ndim, count, data.dtype))
+        return rounding.truncate_div(total, rows)
+    return arithmetic.div(total, rows)
 
 
 def _reduce_sorted_extreme(prim: Primitive, data: TensorLike, segment_ids: TensorLike) -> Any:
     data, ids, count = _check_sorted_operands(data, segment_ids, prim.name)
     result = prim(data, ids, count=count.size)
-    filled = arithmetic.greater(_counts_in_order(ids, data.ndim, count, int64), 0)
+    filled = arithmetic.greater(_counts_in_order(ids, data.ndim, count.size, int64), 0)
     return arithmetic.select(filled, result, arithmetic.zeros_of(result))
 
 

@@ -44,7 +44,11 @@ def group_indices(indices: object, dims: Sequence[Any]) -> tuple:
 
 
 def columns_of(indices: object, columns: list) -> Any:
-    """Return some columns of a matrix of places."""
+    """Return some columns of a matrix of places; neighbours without a copy."""
+    count = indices.dims[0]
+    if columns and columns == [*range(columns[0], columns[-1] + 1)] and type(count) is int:
+        begin, end = (0, columns[0]), (count, columns[-1] + 1)
+        return layout.strided_slice(indices, begin=begin, end=end, strides=(1, 1))
     return gather(indices, wrap(np.array(columns, np.int64)), axis=1, batch_dims=0)
 
 
@@ -140,9 +144,9 @@ def _reduce(
     left = [one for one in range(len(dims)) if one not in axes]
     sizes = [dims[one] for one in left]
     if combine is segment.segment_sum and not as_sparse and not is_symbolic(dims):
-        total = _sum_at_places(x, left, sizes)
+        total = _sum_at_places(x.values, x.indices, tuple(left), tuple(sizes))
         kept = [1 if one in axes else n for one, n in enumerate(dims)] if keepdims else sizes
-        return layout.reshape(total, shape=tuple(kept))
+        return total if len(kept) == 1 else layout.reshape(total, shape=tuple(kept))
     places, groups = group_indices(columns_of(x.indices, left), sizes)
     count = places.dims[0]
     values = combine(x.values, groups, count=count)
@@ -159,15 +163,16 @@ def _reduce(
     return to_dense(make_sparse(places, values, sizes))
 
 
-def _sum_at_places(x: SparseTensor, left: list, sizes: list) -> Any:
+@as_one(least=1)
+def _sum_at_places(values: Any, indices: Any, left: tuple, sizes: tuple) -> Any:
     """Return the sums over all axes but `left` as a vector, without looking for places that are
     equal.
     """
-    whole = sizes_tensor(tuple(sizes), int64)
-    columns = columns_of(x.indices, left) if len(left) < len(dims_of(x)) else x.indices
+    whole = sizes_tensor(sizes, int64)
+    columns = columns_of(indices, [*left]) if len(left) < indices.dims[1] else indices
     places = sparse_places.checked_places(columns, whole, ordered=False)
     numbers = sparse_places.place_numbers(places, whole)
-    return segment.segment_sum(x.values, numbers, count=math.prod(sizes))
+    return segment.segment_sum(values, numbers, count=math.prod(sizes))
 
 
 @export("sparse.reduce_sum")
@@ -274,9 +279,11 @@ def sparse_dense_matmul(
     sp_a, dense = sp_a.narrow_indices(), _matrix(tensor(b, hint=sp_a.dtype))
     if len(dims_of(sp_a)) != 2:
         raise invalid("TW203", f"sparse_dense_matmul: sp_a has shape {dims_of(sp_a)}", "a matrix")
-    x = _adjoint(sp_a) if adjoint_a else sp_a
+    dims, values = dims_of(sp_a), sp_a.values
+    if adjoint_a:
+        dims, values = dims[::-1], conj(values) if values.dtype.is_complex else values
     dense = contract.adjoint(dense) if adjoint_b else dense
-    rows, inner = dims_of(x)
+    rows, inner = dims
     if differ(inner, dense.dims[0]):
         raise invalid(
             "TW204",
@@ -284,13 +291,16 @@ def sparse_dense_matmul(
             f"{inner} and {dense.dims[0]}",
         )
     dense = require_sizes(dense, dense.dims[:1], (inner,), "sparse_dense_matmul: inner dimensions")
-    at_row, at_column = joining.unstack(x.indices, axis=1)
-    return _sum_chosen_rows(dense, x.values, at_row, at_column, rows)
+    return _sum_chosen_rows(dense, values, sp_a.indices, rows, bool(adjoint_a))
 
 
-@as_one
-def _sum_chosen_rows(dense: Any, values: Any, at_row: Any, at_column: Any, rows: Any) -> Any:
-    """Return the product of a sparse matrix, by the places of its values, and a dense one."""
+@as_one(least=1)
+def _sum_chosen_rows(dense: Any, values: Any, places: Any, rows: Any, turned: bool) -> Any:
+    """Return the product of a sparse matrix, by the places of its values, and a dense one.
+
+    turned: the places are those of the transpose.
+    """
+    at_row, at_column = joining.unstack(places, axis=1)[:: -1 if turned else 1]
     chosen = gather(dense, at_column, axis=0, batch_dims=0)
     terms = chosen * layout.reshape(values, shape=(values.dims[0], 1))
     return segment.segment_sum(terms, at_row, count=rows)

@@ -12,6 +12,7 @@ from talweg.lower.blocks.control_flow import choose, repeat
 from talweg.lower.blocks.rejection import redraw
 from talweg.lower.blocks.scan import scan
 from talweg.lower.blocks.scatter import scatter
+from talweg.lower.blocks.small_matrices import factor, find_determinants, invert
 from talweg.lower.blocks.stacks import (
     append_rows,
     beginning,
@@ -32,6 +33,9 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "scan": scan,
     "redraw": redraw,
     "scatter": scatter,
+    "invert": invert,
+    "factor": factor,
+    "determinants": find_determinants,
     "stack_row": stack_row,
     "append": append_rows,
     "export": export_rows,

@@ -12,10 +12,11 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, check_dtype, primitive
 from talweg.core.dims import differ, dims_differ
-from talweg.core.dtypes import INEXACT, bfloat16, complex64
+from talweg.core.dtypes import INEXACT, bfloat16, complex64, float32
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.core.shapes import broadcast_dims
+from talweg.kernels import inverses
 from talweg.kernels import linalg as kernels
 from talweg.kernels.factorizations import cholesky_factor
 from talweg.prims.complex import complex_, conj, imag, real
@@ -25,6 +26,7 @@ from talweg.prims.linalg.diagonal import band_part, check_rank, matrix_diag_part
 from talweg.prims.reduce import reduce_sum
 
 FACTORED = INEXACT - {bfloat16}
+WRITTEN_OUT = 4  # rows of matrices that are factored without calls
 RECTANGLE = (
     Reject([2, 3], code="TW204"),
     Reject([3], code="TW203"),
@@ -83,6 +85,11 @@ def product_trace(x, y):
     )
 
 
+def is_written_out(x):
+    """Return whether the steps with each of x's matrices are written out in compiled code."""
+    return x.dtype is float32 and 0 < x.dims[-1] <= WRITTEN_OUT and x.size > 0
+
+
 def hermitian_part(x: object):
     """Return (x + xᴴ) / 2."""
     return 0.5 * (x + adjoint(x))
@@ -95,6 +102,35 @@ def half_lower(x: object):
     return matrix_set_diag(low, 0.5 * diagonal, low=0, high=0, align="RIGHT_LEFT")
 
 
+def _inverse_vjp(g, z, x):
+    h = adjoint(z)
+    return -matmul(h, matmul(g, h))
+
+
+def _inverse_jvp(t, z, x):
+    return -matmul(z, matmul(t, z))
+
+
+@primitive
+class unchecked_inverse:
+    """z = x⁻¹ as in `inverse`; where x is singular, some elements of z are not finite."""
+
+    operands = "x"
+    infer = square_infer("inv")
+    numpy = kernels.widen_kernel(inverses.inverse_or_nan)
+    vjp, jvp = _inverse_vjp, _inverse_jvp
+    batch = LEADING
+    memory = "library"
+    call = "invert"
+
+    def xla(j, x):
+        return j.linalg.inv(x)
+
+    singular = "x of rank below full"
+    samples = (Sample(ROOMY), Sample(np.stack([ROOMY, ROOMY.T])))
+    rejects = RECTANGLE
+
+
 @primitive
 class inverse:
     """z = x⁻¹.   ż = -z ẋ z,  x̄ = -zᴴ z̄ zᴴ.   Giles 2008, 2.2.3."""
@@ -102,17 +138,17 @@ class inverse:
     operands = "x"
     tf_type = "MatrixInverse"
     infer = square_infer("inv")
-    numpy = kernels.widen_kernel(kernels.matrix_inverse)
-
-    def vjp(g, z, x):
-        h = adjoint(z)
-        return -matmul(h, matmul(g, h))
-
-    def jvp(t, z, x):
-        return -matmul(z, matmul(t, z))
-
+    numpy = kernels.widen_kernel(inverses.matrix_inverse)
+    vjp, jvp = _inverse_vjp, _inverse_jvp
     batch = LEADING
     memory = "library"
+
+    def expand(t, x):
+        if not is_written_out(x):
+            return NotImplemented
+        z = t.unchecked_inverse(x)
+        t.require_finite(z)  # if not, the kernel says why
+        return z
 
     def xla(j, x):
         return j.check(j.linalg.inv, x)
@@ -137,7 +173,7 @@ class cofactor:
 
     operands = "x"
     infer = square_infer("det")
-    numpy = kernels.widen_kernel(kernels.cofactors, 16)
+    numpy = kernels.widen_kernel(inverses.cofactors, 16)
 
     def vjp(g, z, x):
         h = adjoint(inverse(x))
@@ -182,6 +218,7 @@ class det:
 
     batch = LEADING
     memory = "library"
+    call = "determinants"
 
     def xla(j, x):
         return j.check(j.linalg.det, x)
@@ -265,6 +302,7 @@ class cholesky:
 
     batch = LEADING
     memory = "library"
+    call = "factor"
 
     def xla(j, x):
         return j.check(j.linalg.cholesky, x)

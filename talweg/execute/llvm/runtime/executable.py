@@ -158,8 +158,9 @@ class Executable:
 
     def _attempt(self, inputs: list, states: list) -> list:
         """Run with plain arrays; with a new context if all are in use."""
-        if self.native and all(context.fields.busy for context in self.contexts):
-            self._add_frame()
+        if self.native:
+            if all(context.fields.busy for context in self.contexts):
+                self._add_frame()
             result = self.enter(inputs, states)
             if type(result) is list:
                 return result
