@@ -41,7 +41,7 @@ hypothesis.settings.load_profile("talweg")
 
 
 # Type checkers take ten seconds for a test: in the end one worker would wait for the other.  Faults
-# fork hundreds of times, which takes a process three times as long when it has loaded everything.
+# fork hundreds of times, which takes a process longer when it has loaded everything.
 FIRST = {"type_checkers": 0, "faults": 1}
 
 
