@@ -143,7 +143,8 @@ class _ForwardGraph:
         """Note values that are compared; 16-bit ones may be computed in float32 where they are."""
         inner = _inner(known)
         if len(inner) == 2 and all([node.aval.dtype.size > 2 for node in inner]):
-            self.pairs.append((inner[0], inner[1]))
+            if inner[0] is not inner[1]:
+                self.pairs.append((inner[0], inner[1]))
         else:
             self.exact.update(inner)
 
@@ -186,10 +187,10 @@ class _ForwardGraph:
 
     def cut(self, needed: list[Node]) -> frozenset[Node]:
         """Return the values to keep, from which all others that are needed follow."""
-        found: dict[Node, None] = {}
-        postorder(needed, found, self._sources)
-        self._find_strips(found)
-        nodes = [x for x in found if x not in self.inputs and x.prim.role is not Role.CONSTANT]
+        forward: dict[Node, None] = {}
+        postorder(needed, forward, self._sources)
+        self._find_strips(forward)
+        nodes = [x for x in forward if x not in self.inputs and x.prim.role is not Role.CONSTANT]
         first = {node: 2 * i + 2 for i, node in enumerate(nodes)}
         edges: dict[tuple[int, int], int] = {}
         for node, vertex in first.items():

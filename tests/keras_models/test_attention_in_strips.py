@@ -10,6 +10,7 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.passes.optimize import strip_mining
+from talweg.trace import call_rules, rematerialization
 
 LENGTH, WIDTH = 24, 32
 RANDOM = np.random.default_rng(0)
@@ -83,6 +84,34 @@ def test_training(kind, dropout, options):
     else:
         layer = tf.keras.layers.GroupQueryAttention(8, 4, 2, dropout=dropout)
     agree(*trained(layer, **options))
+
+
+@pytest.mark.parametrize("options", [{}, {"use_causal_mask": True}, {"attention_mask": MASK}])
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_a_tape_outside_of_the_function(monkeypatch, dropout, options):
+    """No scores go from the forward program to the reverse one, and dropout is the same."""
+    for name in ("least", "unit"):
+        monkeypatch.setattr(rematerialization.limits, name, 1)
+    layer = tf.keras.layers.MultiHeadAttention(4, 8, dropout=dropout)
+    inside, reset = trained(layer, **options)
+    x = tf.constant(INPUT)
+    with settings.executor("interpret"):
+        reset()
+        wanted = tf.function(inside)(x)
+    for how in ("llvm", "interpret"):
+        reset()
+        traced: Any = tf.function(lambda x: layer(x, x, training=True, **options))
+        with settings.executor(how):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                loss = tf.reduce_sum(traced(x) ** 2)
+            found = tape.gradient(loss, [x, *layer.trainable_weights])
+        largest = max(np.abs(y).max() for y in wanted)
+        for y, z in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(y, z, 1e-5, 1e-5 * largest)
+        reverse: Any = call_rules.usual_reverse(traced.get_concrete_function(x).body)
+        scores = 2 * 4 * LENGTH * LENGTH
+        assert all(np.prod(node.aval.dims) < scores for node in reverse.inner)
 
 
 def test_inference():
