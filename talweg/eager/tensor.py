@@ -245,20 +245,13 @@ def _hook_operator(operation: str) -> Callable[[Any, Any], Any]:
 
 
 def _fast(
-    stem: str,
-    operation: str,
-    prim: Primitive,
-    kernel: Callable[..., Any],
-    dtypes: frozenset,
-    most: float = UNBOUNDED,
+    stem: str, operation: str, prim: Primitive, kernel: Any, dtypes: frozenset, most=UNBOUNDED
 ):
     """Return the operator and its reflection: straight to `kernel` for plain operands of one dtype.
 
-    Recorders are shown the application as `dispatch.bind` would.  What is not plain, or fails, goes
-    to the hook, which converts and reports.  most: of so many elements, too, since `kernel` may
-    have machine code that is faster.
+    Recorders are shown the application as `dispatch.bind` would.  What is not plain, has as many
+    elements as `most`, or fails, goes to the hook, which converts and reports.
     """
-
     general = with_reflection(operation, stem) if stem in BINARY else _hook_operator(operation)
 
     def operate(self: EagerTensor, other: Any) -> Any:
