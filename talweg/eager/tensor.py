@@ -23,7 +23,7 @@ from talweg.core.value import BINARY, Tensor, with_reflection
 from talweg.eager.evaluate import evaluate
 from talweg.eager.format import format_tensor, represent_tensor
 from talweg.execute.call import run
-from talweg.execute.eager_kernels import LARGE, heavy
+from talweg.execute.eager_kernels import LARGE, MIDDLING, UNBOUNDED, heavy
 from talweg.kernels.products import plain_product
 from talweg.prims import arithmetic, contract  # noqa: F401 -- declare what the operators use
 
@@ -245,14 +245,13 @@ def _hook_operator(operation: str) -> Callable[[Any, Any], Any]:
 
 
 def _fast(
-    stem: str, operation: str, prim: Primitive, kernel: Callable[..., Any], dtypes: frozenset
+    stem: str, operation: str, prim: Primitive, kernel: Any, dtypes: frozenset, most=UNBOUNDED
 ):
     """Return the operator and its reflection: straight to `kernel` for plain operands of one dtype.
 
-    Recorders are shown the application as `dispatch.bind` would.  What is not plain, or fails, goes
-    to the hook, which converts and reports.
+    Recorders are shown the application as `dispatch.bind` would.  What is not plain, has as many
+    elements as `most`, or fails, goes to the hook, which converts and reports.
     """
-
     general = with_reflection(operation, stem) if stem in BINARY else _hook_operator(operation)
 
     def operate(self: EagerTensor, other: Any) -> Any:
@@ -270,7 +269,7 @@ def _fast(
             else:
                 y = other
                 plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
-            if plain and (not state.busy or context.base is None):
+            if plain and x.size < most and (not state.busy or context.base is None):
                 try:
                     result = _new(EagerTensor)
                     if x.size >= LARGE and _is_short(y, x, prim):
@@ -294,7 +293,7 @@ def _fast(
         dtype = x.dtype
         plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
         try:
-            if plain and (not state.busy or context.base is None):
+            if plain and x.size < most and (not state.busy or context.base is None):
                 try:
                     result = _new(EagerTensor)
                     result._array = run(kernel, other, x)
@@ -338,6 +337,12 @@ def _install_fast_operators() -> None:
     ]
     for stem, operation, name, kernel, dtypes in table:
         forward, reflected = _fast(stem, operation, REGISTRY[name], kernel, dtypes)
+        setattr(EagerTensor, f"__{stem}__", forward)
+        setattr(EagerTensor, f"__r{stem}__", reflected)
+    for stem, name in (("floordiv", "floor_div"), ("mod", "mod")):
+        prim = REGISTRY[name]
+        integers = NUMBERS - FLOATS
+        forward, reflected = _fast(stem, stem, prim, prim.numpy, integers, MIDDLING)
         setattr(EagerTensor, f"__{stem}__", forward)
         setattr(EagerTensor, f"__r{stem}__", reflected)
     for method, name, kernel in (

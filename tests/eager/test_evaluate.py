@@ -77,3 +77,41 @@ def test_tapes_and_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("dtype", ("int8", "uint8", "int32", "int64", "uint64", "float32"))
+@pytest.mark.parametrize("count", (3, 5000))
+def test_whole_quotients_and_remainders(dtype, count):
+    """Of integers below some size they take the short way of operators, with the same zeros."""
+    x = np.resize(np.array([7, 100, 3], dtype), count)
+    y = np.resize(np.array([2, 7, 5], dtype), count)
+    if np.dtype(dtype).kind != "u":
+        x, y = x * np.resize(np.array([1, -1, 1, -1], dtype), count), y.copy()
+        y[::3] *= -1
+    a, b = tf.constant(x), tf.constant(y)
+    for result, wanted in (
+        (a // b, x // y),
+        (a % b, x % y),
+        (a // 3, x // 3),
+        (a % 3, x % 3),
+        (100 // b, 100 // y),
+        (100 % b, 100 % y),
+        (a // b[0], x // y[0]),
+    ):
+        np.testing.assert_array_equal(result, wanted)
+        assert result.dtype == dtype
+    if dtype != "float32":
+        for wrong in (lambda: a // 0, lambda: a % 0, lambda: 1 % (b * 0), lambda: a // (b * 0)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+                wrong()
+    assert (a[:0] // 0).shape == (0,)
+
+
+def test_remainders_under_a_tape_and_in_a_function():
+    x = tf.constant([7, -7])
+    with tf.GradientTape() as tape:
+        y = tf.constant([1.0, 2.0])
+        tape.watch(y)
+        z = y * tf.cast(x % 4, tf.float32)
+    np.testing.assert_array_equal(tape.gradient(z, y), [3, 1])
+    np.testing.assert_array_equal(tf.function(lambda x: x // 2 + 5 % x)(x), [8, -6])

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 
 from talweg.core.roles import Role, Trait
-from talweg.lower.fusion.inline import can_inline, is_plain, loops_cost, scalar_cost
+from talweg.lower.fusion.inline import Inliner, can_inline, is_plain, loops_cost, scalar_cost
 from talweg.lower.fusion.views import base_of, operands_of
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import Expr
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 
 STORE_COST = 6.0  # writing and reading an element
@@ -55,6 +57,7 @@ class Storage:
         self.wanted = {base_of(v) for v in static.outputs if v.content is None}
         self.stored: set[Value] = set(static.inputs)
         self.stored.update([before for _, before, _ in static.states])
+        self.reads: dict[Equation, dict[Value, set]] = {}  # the places that a rule reads
         self.updates = {x for equation in self.live for x in self._updates(equation)}
         self._must()
         self._should()
@@ -128,13 +131,36 @@ class Storage:
             if self.kind[user] == "fold":
                 demand += value.size
             else:
-                demand += max([times(value, x) for x in user.outputs])
+                reads = self._count_reads(user, value)
+                demand += max([reads * times(value, x) for x in user.outputs])
         again = demand - value.size
         return total * again > STORE_COST * value.size + 32
 
+    def _count_reads(self, user: Equation, value: Value) -> int:
+        """Count the elements of `value` that each element of a result is made of (3 of a blur's).
+
+        Of those that are read where a condition holds, one is.
+        """
+        rule = user.prim.lowering.get("loops")
+        if self.kind[user] != "inliner" or not callable(rule) or 0 in user.output.dims:
+            return 1
+        if Trait.REINDEXES in user.prim.traits:
+            return 1
+        if user not in self.reads:
+            self.reads[user] = reads = {x: set() for x in user.inputs}
+
+            def note(x: Value, index: tuple, guard: Expr | None) -> Expr:
+                if guard is None:
+                    reads[x].add(index)
+                return Expr("probe", (), x.dtype)
+
+            axes = [Axis(f"i{k}", size) for k, size in enumerate(user.output.dims)]
+            Inliner(note).of_equation(user, tuple(map(Index.of, axes)))
+        return max(1, len(self.reads[user][value]))
+
 
 def times(value: Value, result: Value) -> int:
-    """Count the evaluations of an element of `value` where it is inlined into `result`.
+    """Count the evaluations of an element of `value` where one is inlined into each of `result`.
 
     Once for each element of the result; but once for a row, if it is the same for the whole row.
     """
