@@ -31,7 +31,7 @@ TPU: str
 TRAINING: str
 VARIABLES_DIRECTORY: str
 VARIABLES_FILENAME: str
-from talweg.interop.saved_model.loading import contains_saved_model as contains_saved_model
+from talweg.interop.saved_model.detection import contains_saved_model as contains_saved_model
 from talweg.interop.saved_model.loading import load as load
 from talweg.interop.saved_model.saving import save as save
 from talweg.saved_model import experimental as experimental

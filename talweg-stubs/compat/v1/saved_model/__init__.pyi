@@ -36,14 +36,14 @@ VARIABLES_FILENAME: str
 from talweg.interop.saved_model_v1.signatures import build_signature_def as build_signature_def
 from talweg.interop.saved_model_v1.signatures import build_tensor_info as build_tensor_info
 from talweg.interop.saved_model_v1.signatures import classification_signature_def as classification_signature_def
-from talweg.interop.saved_model.loading import contains_saved_model as contains_saved_model
+from talweg.interop.saved_model.detection import contains_saved_model as contains_saved_model
 from talweg.interop.saved_model_v1.signatures import get_tensor_from_tensor_info as get_tensor_from_tensor_info
 from talweg.interop.saved_model_v1.signatures import is_valid_signature as is_valid_signature
 from talweg.interop.saved_model_v1.loader import load as load
 from talweg.interop.saved_model.loading import load as _load_as_load_v2
 load_v2 = _load_as_load_v2
 from talweg.interop.saved_model_v1.main_op import main_op_with_restore as main_op_with_restore
-from talweg.interop.saved_model.loading import contains_saved_model as _contains_saved_model_as_maybe_saved_model_directory
+from talweg.interop.saved_model.detection import contains_saved_model as _contains_saved_model_as_maybe_saved_model_directory
 maybe_saved_model_directory = _contains_saved_model_as_maybe_saved_model_directory
 from talweg.interop.saved_model_v1.signatures import predict_signature_def as predict_signature_def
 from talweg.interop.saved_model_v1.signatures import regression_signature_def as regression_signature_def

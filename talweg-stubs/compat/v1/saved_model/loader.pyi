@@ -5,5 +5,5 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.interop.saved_model_v1.loader import load as load
-from talweg.interop.saved_model.loading import contains_saved_model as _contains_saved_model_as_maybe_saved_model_directory
+from talweg.interop.saved_model.detection import contains_saved_model as _contains_saved_model_as_maybe_saved_model_directory
 maybe_saved_model_directory = _contains_saved_model_as_maybe_saved_model_directory
