@@ -172,7 +172,16 @@ def dawsn(y, x):
     return 1 - 2 * (x * y)
 
 
-@elementwise(numpy=scipy_special("expi"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
+def _mend_expint(y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.where(x == np.inf, np.inf, y)  # nan in SciPy before 1.16.3
+
+
+@elementwise(
+    numpy=scipy_special("expi", _mend_expint),
+    accepts=FLOATING,
+    domain=POSITIVE,
+    singular="x = 0",
+)
 def expint(y, x):
     """y = Ei(x) = ⨍ eᵗ / t dt from -∞ to x.   dy/dx = eˣ / x.   DLMF 6.2.5"""
     root = exp(0.5 * x)
