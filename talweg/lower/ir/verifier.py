@@ -118,9 +118,9 @@ class _Blocks:
 
     def repeat(self, block: Repeat, full: set[Buffer]) -> set[Buffer]:
         """Check a repeat; returns the buffers initialized after it."""
-        place = f"repeat {block.axis.name} in {block.axis.extent}"
+        where = f"repeat {block.axis.name} in {block.axis.extent}"
         if type(block.axis.extent) is not int or block.axis.extent < 0 or block.axis in self.axes:
-            raise refuse(place, "it has no axis of its own, or no extent")
+            raise refuse(where, "it has no axis of its own, or no extent")
         if block.flag is not None:
             self._single(block.flag, bool_, "the flag of a repeat")
             self.read(block.flag, full, "the flag of a repeat")

@@ -67,12 +67,12 @@ def check_trips(block: Repeat) -> None:
 
     A trip writes parts that its number tells, and buffers of which each thread has its own.
     """
-    place = f"repeat {block.axis.name} in {block.axis.extent} parallel"
+    where = f"repeat {block.axis.name} in {block.axis.extent} parallel"
     if block.flag is not None:
-        raise refuse(place, "it has a flag")
+        raise refuse(where, "it has a flag")
     accesses: list[_Access] = []
-    for kernel in _kernels(block.body, place):
-        _collect(kernel.body, (), f"{place}: kernel {kernel.name}: ", accesses)
+    for kernel in _kernels(block.body, where):
+        _collect(kernel.body, (), f"{where}: kernel {kernel.name}: ", accesses)
     shared = [each for each in accesses if root_of(each.buffer).kind not in OF_THREADS]
     written = {root_of(access.buffer) for access in shared if access.writes}
     for access in shared:
