@@ -215,6 +215,8 @@ class Tier:
         at_once = mode == "llvm" or settings.deterministic.get()
         awaited = not (at_once or calls) and self._is_awaited(program, arguments, state)
         is_due = at_once or awaited or self._is_due(calls, seconds)
+        if awaited:
+            _trained.update(program.changes)
         if is_due and not at_once and self._is_aside(key, program, arguments, state):
             is_due = awaited and background.await_job(self.queued[key], PATIENCE)
             version = self.versions.get(key)
@@ -260,12 +262,13 @@ class Tier:
         """Return whether the first call waits for the compiler: it is a training step's.
 
         A program that updates the variables which it reads is called many times.  With many
-        numbers, its interpreted steps take longer than compiling does, and hold it up.
+        numbers, its interpreted steps take longer than compiling does, and hold it up.  Another one
+        for variables that were trained before is that of a last, smaller batch, or an evaluation.
         """
         if not self.aside or self.made:
             return False
-        updated = [each for each in program.writes if type(each) is not Node]
-        if program.starts.keys().isdisjoint(updated):
+        updated = [each for each in program.changes if each in program.needs]
+        if all(each in _trained for each in updated):
             return False
         values = [*arguments, *map(state.get, program.starts)]
         return sum([value.size for value in values if type(value) is np.ndarray]) >= TRAINED
@@ -416,6 +419,7 @@ def kinds_of(program: Program, arguments: list, state: Any) -> tuple[list, dict]
 
 
 _aside: weakref.WeakSet[Tier] = weakref.WeakSet()  # what is, or was, compiled aside
+_trained: weakref.WeakSet[Any] = weakref.WeakSet()  # variables whose training was waited for
 
 
 def _reset_after_fork() -> None:
