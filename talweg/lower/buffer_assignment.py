@@ -284,8 +284,8 @@ class _Walker:
         end, uses = self.position, {}
         for buffer, use in found.items():
             # threads are not at the same place of a parallel repeat, and their copies lie in a row
-            apart = block.parallel and buffer.kind in OF_THREADS
-            life = use[:2] if use.settled and not apart else (begin, end)
+            copied = block.parallel and buffer.kind in OF_THREADS
+            life = use[:2] if use.settled and not copied else (begin, end)
             uses[buffer] = BufferUse(*life, begin, end, False, use.settled)
         return uses
 

@@ -45,13 +45,13 @@ LIGHT = frozenset(("map", "view", "reduce"))  # how a primitive touches memory t
 IN_LOOPS = frozenset(("scalar", "loops", "fold", "expand"))  # how it is compiled
 
 
-class Limits:
+class RematerializationLimits:
     """The sizes that decide what is computed again, which tests lower."""
 
     least, unit = LEAST, UNIT
 
 
-limits = Limits()
+limits = RematerializationLimits()
 
 
 def is_repeatable(node: Node) -> bool:

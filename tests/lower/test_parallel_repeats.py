@@ -105,6 +105,21 @@ def test_trips_that_stay_in_order(name):
     assert not any(loop.parallel for loop in blocks_of(lowered, Repeat))
 
 
+def in_a_loop(x, w):
+    return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, mapped(a, w)), (0, x))[1]
+
+
+def in_a_branch(x, w):
+    return tf.cond(tf.reduce_sum(x) > 0.0, lambda: mapped(x, w), lambda: mapped(-x, w) + 1.0)
+
+
+@pytest.mark.parametrize("function", [in_a_loop, in_a_branch])
+def test_parallel_repeats_within_others(function):
+    for x in (X, -X):
+        lowered = agree(function, x, W, machine=True)
+        assert any(loop.parallel for loop in blocks_of(lowered, Repeat))
+
+
 def test_gradients():
     """What a trip keeps for its reverse are rows of its own, too."""
     lowered = agree(gradient(mapped), X, W, machine=True)

@@ -85,8 +85,8 @@ class _LoopBuilder:
         self.place_of: dict[Value, _CarriedSlot] = {}
         self.outside = {x: outer for x, outer in zip(body.static.inputs, equation.inputs)}
         self.static = StaticProgram()
-        # whether a trip may be left to one thread: it writes its own rows of stacks, and no more
-        self.apart = (
+        # whether trips do not hang on each other: each writes its own rows of stacks, and no more
+        self.independent = (
             self.body.flag is None
             and can_share_trips(self.axis.extent, builder.threads)
             and all(map(has_loops, body.static.equations))
@@ -108,7 +108,7 @@ class _LoopBuilder:
         resolved = resolve_windows([*self.growth.blocks, *blocks, *self.last], self.builder.new)
         before += [kernel for _, kernel in inner.ahead.values()]
         shared = {root_of(self.inner_buffers[carried.before]) for carried in self.body.carried}
-        parallel = self.apart and make_private(resolved, shared)
+        parallel = self.independent and make_private(resolved, shared)
         return [*before, Repeat(self.axis, resolved, buffer, parallel)]
 
     def _inner(self) -> Any:
@@ -124,7 +124,9 @@ class _LoopBuilder:
         for carried in body.carried:
             before, after = carried.before, carried.after
             writes = self._row_writes(before, after, used)
-            self.apart = self.apart and self._is_apart(before, after, writes, used)
+            self.independent = self.independent and self._is_independent(
+                before, after, writes, used
+            )
             if after is before:
                 static.states.append((carried, before, before))
             elif is_appended(before, after, used):
@@ -148,7 +150,7 @@ class _LoopBuilder:
         static.outputs = [value for value, _ in outputs]
         inner = self.builder.inside(static, self.name)
         inner.buffers.update(self.inner_buffers)
-        if self.apart:
+        if self.independent:
             inner.threads = 1
         inner.fixed = self.fixed
         inner.conflicts, inner.places, inner.state = conflicts, places, state
@@ -157,7 +159,7 @@ class _LoopBuilder:
             inner.result(value, buffer)
         return inner
 
-    def _is_apart(self, before: Value, after: Value, writes: list | None, used: dict) -> bool:
+    def _is_independent(self, before: Value, after: Value, writes: list | None, used: dict) -> bool:
         """Return whether trips change nothing of a carried value but a row for each."""
         if after is before:
             return True

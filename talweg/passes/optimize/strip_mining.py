@@ -42,13 +42,13 @@ BLOCK = 1 << 19  # bytes of a block of rows: three of them stay in a second cach
 FEWEST = 64  # rows of a block, if there are so many
 
 
-class Limits:
+class StripLimits:
     """The sizes that decide what is rewritten, and how, which tests lower."""
 
     large, again, matrix, ratio, block, fewest = LARGE, AGAIN, MATRIX, RATIO, BLOCK, FEWEST
 
 
-limits = Limits()
+limits = StripLimits()
 
 
 def strip_mine(static: StaticProgram) -> None:

@@ -37,7 +37,8 @@ TURN = 100.0  # what a turn of a repeat takes besides its kernels
 MODULE_TEXT = 50_000  # characters of kernels with which a module is full
 LONG_RUN = 100_000  # characters of @run, above which it is made without optimization
 QUICK = "; only calls of kernels\n"  # how a module begins that is (`link/jit.py`)
-ALL = "i64 %thread, i64 %threads"  # this thread's number, and of how many
+ALL_THREADS = "i64 %thread, i64 %threads"  # this thread's number, and of how many
+ONE_THREAD = "i64 0, i64 1"
 DECLARATIONS = """declare void @talweg_barrier(ptr, i64, i64)
 declare i64 @talweg_next(ptr, i64)
 declare i32 @talweg_host(ptr, i64)
@@ -208,7 +209,7 @@ class ProgramEmitter:
         if self.pending:
             self.barrier()
 
-    def barrier(self, threads: str = ALL) -> None:
+    def barrier(self, threads: str = ALL_THREADS) -> None:
         """Emit a barrier of all threads, or of one alone, which leave there if asked to."""
         number = self.fresh()
         self.line(f"%w{number} = call i1 @talweg_wait(ptr %context, {threads})")
@@ -269,7 +270,7 @@ class ProgramEmitter:
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")
             self.lines.append(f"only{number}:")
-        self.call_kernel(name, buffers, ALL)
+        self.call_kernel(name, buffers, ALL_THREADS)
         if not parallel:
             self.line(f"br label %done{number}")
             self.lines.append(f"done{number}:")
@@ -283,8 +284,8 @@ class ProgramEmitter:
         """Emit a call of a kernel that runs all its iterations in this thread."""
         name, buffers, _, effort = self.kernel_function(kernel)
         self.effort += effort
-        self.call_kernel(name, buffers, "i64 0, i64 1")
-        self.barrier("i64 0, i64 1")  # leave if it did
+        self.call_kernel(name, buffers, ONE_THREAD)
+        self.barrier(ONE_THREAD)  # leaves if the kernel was given up
 
     def call_kernel(self, name: str, buffers: list[Buffer], threads: str) -> None:
         """Emit the call of a kernel's function; `threads`: this thread's number, and how many."""
